@@ -5,7 +5,7 @@
     compose([{"name": "a"}], ...)     compose: terms[0] must be a Term; this is dict {'name': 'a'}. Type Term(...).
     TruegoldReward(unjudgd=0)         TruegoldReward has no argument 'unjudgd'. Did you mean 'unjudged'? There are: ...
 
-Rows of data come in many types, and their annotation is `Any`: a bad row gets a verdict and raises nothing.
+Rows of data are annotated as `Any` and are not checked here. A bad row gets a verdict instead of an error.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SIMPLE: dict[Any, tuple[tuple[type, ...], str]] = {
     Path: ((os.PathLike, str), "a path"),
     type(None): ((type(None),), "None"),
 }
-"""For a type in an annotation: the types of its values, and its name in errors."""
+"""Maps a type in an annotation to the types of allowed values, and to its name in errors."""
 
 
 _ENTRIES = {"Any": "", "str": " of texts", "int": " of whole numbers", "float": " of numbers"}
@@ -53,7 +53,7 @@ class _Kind:
     def __init__(self, hint: Any) -> None:
         self.words = ""
         self.exact: frozenset[type] = frozenset()
-        """Types whose values are right, which is tested first because it is fast."""
+        """Types whose values are right. They are compared first, which is fast."""
         self._types: tuple[type, ...] = ()
         self._entry: _Kind | None = None
         """The values of a list."""
@@ -87,7 +87,7 @@ class _Kind:
         self.words += f" or {words}" if self.words and words else words
 
     def mistake(self, name: str, value: Any) -> tuple[str, str | None] | None:
-        """Return what is wrong with the value of an argument, and what to do about it; or None."""
+        """Return the fault of an argument's value and the remedy, or None for a right value."""
         # A bool is not taken for a number, although bool is a subclass of int.
         is_wrong_bool = isinstance(value, bool) and bool not in self.exact
         if self.allows_all or (isinstance(value, self._types) and not is_wrong_bool):
@@ -130,7 +130,7 @@ class _Kind:
 
 
 def _is_list_like(value: Any) -> bool:
-    """Say whether a value has entries: a list, a tuple, an iterator, a column of a table; not a text or a dict."""
+    """Return True for a list, a tuple, an iterator or a column of a table, and False for a text or a dict."""
     return hasattr(value, "__iter__") and not isinstance(value, str | bytes | Mapping)
 
 
@@ -186,7 +186,7 @@ def _with_checks(function: Callable[P, R], label: str) -> Callable[P, R]:
         try:
             return function(*args, **keywords)
         except TypeError as error:
-            # Only the call itself is explained here, and no error inside of the function.
+            # An error from inside of the function is raised unchanged.
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:
                 raise
             raise _misfit(parameters, label, args, keywords, error) from None

@@ -176,8 +176,8 @@ def check_options(verifier: str | Verifier, info: Mapping[str, Any]) -> None:
 def unknown_option(verifier: Verifier, info: Mapping[str, Any]) -> str | None:
     """Return a line about the first unknown option of a row, or None if all are known.
 
-    A row may hold options of several verifiers: options of every built-in verifier are known. If the verifier does not
-    declare its options, every option is allowed.
+    A row may hold options of several verifiers, so the options of every built-in verifier are known. If `verifier` does
+    not declare its options, every option is allowed.
     """
     known = declared(verifier)
     return _first_unknown(verifier.name, known, tuple(info)) if known else None

@@ -1,4 +1,4 @@
-"""Rewrites tests in languages other than Python so that they print values, which are compared in another process.
+"""Rewrites tests in languages other than Python so that they print values. The verifier's process compares the values.
 
     tests                                         rewritten                         expected
     int main() {                                  int main() {
@@ -9,8 +9,8 @@
 The rewritten program does not contain the expected values. A solution therefore cannot cheat by a type whose `==` is
 always true, by exiting early, or by reading its tests.
 
-A suite is rewritten as a whole or not at all: if a part remains that may be a test, such as a loop with an assertion,
-`read_assertions` returns None.
+If a part of a suite may be a test and cannot be rewritten, such as a loop with an assertion, `read_assertions` returns
+None.
 """
 
 from __future__ import annotations
@@ -111,13 +111,13 @@ class StatedCheck:
     tolerance: float = 0.0
     """The largest allowed difference of numbers."""
     is_truth: bool = False
-    """Whether the value itself is the condition, as in `assert(f(1))`. It must be true if `is_equal`, else false."""
+    """Whether the value is the condition: it must be true in `assert(f(1))` (`is_equal`), false in `assert(!f(1))`."""
     is_strict: bool = False
     """Whether 1 and 1.0 differ."""
     is_loose: bool = False
     """Whether "1" and 1 are equal."""
     other: str | None = None
-    """The expression with the expected value, or None if that value is a literal. The program prints its value next."""
+    """The expression of the expected value, which the program prints as its next value. None for a literal."""
 
     def holds(self, value: Value, language: str) -> bool:
         """Return whether a value fulfils the condition."""
@@ -160,9 +160,9 @@ def read_assertions(code: str, marker: str, language: str) -> StatedTests | None
 
 
 def _masked(text: str, language: str) -> tuple[str, str]:
-    """Return a text with blanks for comments, and its mask, both with the length of the text.
+    """Return a text with blanks for comments, and a mask in which `_` also replaces the characters of string literals.
 
-    In the mask, `_` also replaces the characters of string literals.
+    Both are as long as the text.
     """
     pattern = re.compile(_COMMENTS_AND_TEXTS.get(language, _COMMENTS_AND_TEXTS[""]), re.DOTALL | re.MULTILINE)
 
@@ -200,7 +200,7 @@ def uncalled_test(code: str, language: str) -> str | None:
 
 
 def _without_unrun(text: str, mask: str) -> tuple[str, str]:
-    """Return a Rust text and its mask with blanks for items that are not compiled and tests that are ignored."""
+    """Return a Rust text and its mask, with blanks for items that are not compiled and for ignored tests."""
     for match in reversed(list(_NOT_RUN.finditer(mask))):
         end = _closing_of(mask, match.end() - 1) + 1 if mask[match.end() - 1] == "{" else match.end()
         blank = re.sub(r"[^\n]", " ", mask[match.start() : end])
