@@ -297,7 +297,7 @@ class Synthesis:
     def describe_no_room(self) -> list[str]:
         """Return a line for each strategy whose prompt was too long for some rows:
 
-        "reflect: no room in 458 of 458 rows: its prompt takes 210 of 128 tokens or more."
+        "reflect: the prompt is too long in 458 of 458 rows: it has at least 210 tokens, and the model takes 128."
         """
         made: dict[str, set[int]] = {name: set() for name in self.no_room}
         for hard in self._rows:
@@ -305,8 +305,9 @@ class Synthesis:
             for name in made_here & made.keys():
                 made[name].add(hard.index)
         return [
-            f"{name}: no room in {no_room.rows:,} of {len(made[name]):,} rows: its prompt takes "
-            f"{no_room.tokens:,} of {no_room.max_model_len:,} tokens{' or more' if no_room.rows > 1 else ''}."
+            f"{name}: the prompt is too long in {no_room.rows:,} of {len(made[name]):,} rows: it has "
+            f"{'at least ' if no_room.rows > 1 else ''}{no_room.tokens:,} tokens, "
+            f"and the model takes {no_room.max_model_len:,}."
             for name, no_room in sorted(self.no_room.items())
         ]
 
