@@ -21,7 +21,7 @@ _EXTRA_PACKAGES = {
     "places": "fsspec gcsfs s3fs",
     "ray": "ray",
 }
-"""The packages of each extra, by their import names. The error for vLLM, which names a build, is in the engine."""
+"""The packages of each extra, by their import names. The extras of vLLM, `gpu` and `cpu`, are named in `vllm_local`."""
 
 
 def require(package: str, extra: str | None = None) -> None:
@@ -48,7 +48,7 @@ def check_torch_builds() -> None:
     """Raise SetupError if torch and torchvision are builds for different devices.
 
     A CPU build has "+cpu" in its version. vLLM for CPUs requires torchvision. A package index without CPU builds
-    installs torchvision's CUDA build, and then transformers cannot be imported. This function imports none of them.
+    installs torchvision's CUDA build, and then transformers cannot be imported. This function imports neither package.
     """
     try:
         torch, torchvision = version("torch"), version("torchvision")

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 
 CPU_BATCHED_TOKENS = 8192
-"""The maximum number of tokens of a prefill batch on CPU, unless `max_model_len` is larger. Chunked prefill is off on
-CPU. After a part of a prompt, it rewinds the random generator of a request with a seed. torch's CPU generator cannot be
-rewound."""
+"""The maximum number of tokens of a prefill batch on CPU, unless `max_model_len` is larger. Chunked prefill is off
+on CPU, so prompts are not split. For a split prompt with a seed, vLLM has to rewind the random generator, and torch
+cannot do this on CPU."""
 CPU_BLOCK_TOKENS = 32
 """The number of tokens of a block of the key-value cache on CPU.
 
@@ -48,8 +48,8 @@ each of 8 GSM8K prompts, the smaller blocks save a fifth of the CPU time.
 GPU_BLOCK_TOKENS = 64
 """The number of tokens of the largest block of the key-value cache that vLLM uses on a GPU by default."""
 QUEUED_PER_SEQUENCE = 2
-"""The number of requests in the engine, as a multiple of the sequences that it decodes at once. It keeps the engine
-busy."""
+"""The number of requests in the engine, as a multiple of the sequences that it decodes at once. The others wait, so
+that the engine never idles."""
 REASON_CHARS = 300
 """The maximum number of characters that are quoted from an error of vLLM."""
 BUSY_READINGS, BUSY_EVERY_S = 10, 0.03

@@ -4,9 +4,9 @@ r"""Finds blocks of rows whose golds belong to the questions of neighbouring row
     "Find the equation"    gold "$(-\infty, 4)$"    and so on, for 20 rows
 
 A gold has a kind (a whole number below ten, an equation, an interval), letters, words and a size. It may also be the
-result of one operation on two numbers of a question. The fit of a gold to a question is a sum of log ratios, one for
-each of these signs: how often question and gold have such a pair of values in one row, divided by how often in rows far
-apart. All frequencies come from the source itself. A shifted block is too small to change them.
+result of one operation on two numbers of a question. Each of these properties has a log ratio. For example, for golds
+with the letters of the question: log(share of rows with such a gold / share of pairs of a question and the gold of a
+distant row). The fit of a gold to a question is the sum of these. A shifted block is too small to change the shares.
 
 A block is the segment of rows with the greatest sum of (fit to the neighbour's question - fit to its own). This sum is
 the gain. Where golds are in place, the sum falls with every row. By chance it rises no higher than the logarithm of the
@@ -38,16 +38,15 @@ MIN_ROWS = 200
 MIN_MARGIN = 15.0
 """The minimum gain of a block over the best far shift, in nats. By chance, the greatest gain in 40 files was 11."""
 MIN_GAIN = 0.5
-"""The minimum gain of a block per row, in nats. With less, rows are variants of their neighbours."""
+"""The minimum gain of a block per row, in nats. Rows that resemble their neighbours have lower gains."""
 MAX_SHARE = 0.5
 """The maximum share of a source's rows that a block may have."""
 MAX_RATIO = 3.0
 """The maximum gain or loss of one row, in nats."""
 PRIOR_ROWS = 8
-"""Each estimated frequency is drawn towards a more general frequency. The general frequency counts as much
-as this number of rows."""
+"""A share that is measured in few rows is averaged with a more general share, which counts as this many rows."""
 MIN_OPENINGS = 5
-"""The minimum number of questions with the same first words (an opening). Rarer openings are treated as one."""
+"""The minimum number of questions with the same first words (an opening). All rarer openings count as one opening."""
 MAX_NUMBERS = 8
 MAX_DIGITS = 7
 SIGNS = 4
@@ -220,7 +219,7 @@ class _Fit:
         return gains
 
     def _pairs(self, shift: int) -> tuple[Integers, Integers, Integers]:
-        """Return the signs of all pairs of a question and the gold `shift` rows earlier, and their indices."""
+        """Return `_signs` of each question with the gold `shift` rows earlier, and the indices of questions and golds."""
         pairs = range(max(0, -shift), len(self._rows) - max(0, shift))
         signs = np.array([_signs(self._rows[gold + shift], self._rows[gold]) for gold in pairs])
         golds = np.array(pairs)

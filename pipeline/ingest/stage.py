@@ -5,16 +5,16 @@
     {"source": "train.jsonl", "source_row": 2, "reason": "missing_gold", "detail": "column 'answer' is null", ...}
 
 Inputs: `data`, the path of a source that is a file, and optionally `heldout`, a file whose rows are all held out.
-Several sources have `data 0`, `heldout 0`, `data 1` and so on. The sources are read into one table, in the order of
-`sources.json`, the most trusted first. Memory does not grow with the source, except for 4 bytes a row if several
-sources have held-out shares. `limit` bounds the number of records that are read from each file. Rejects never became
-rows, so they are not in the ledger. `rows_in` counts the records that were read: `rows_out` plus the sum of all
-`reject:*` counts.
+Several sources have `data 0`, `heldout 0`, `data 1` and so on, and are read into one table in the order of
+`sources.json`, the most trusted first. `limit` is the maximum number of records that are read from each file.
 
-The setting `heldout` is the share of a source's rows to hold out. A hash of each row's content, as a number from 0 to
-1, decides. So the order of rows has no effect. A single source holds out the rows with a hash below the share
-(`is_heldout`), which is approximately the share of its rows. Of several sources, each holds out exactly its share, but
-at least one row: the rows with the smallest hashes.
+Rejects never became rows, so they are not in the ledger. `rows_in` is `rows_out` plus all `reject:*` counts.
+
+The setting `heldout` is the share of a source's rows to hold out. A hash of a row's content, from 0 to 1, decides:
+
+    sources   held-out rows of each source                   number of these rows with the share .1
+    one       the rows with a hash below .1 (`is_heldout`)   about a tenth
+    several   the rows with the smallest hashes              exactly a tenth, at least one row
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def ingest(
 def _open_all(
     inputs: Mapping[str, Path], config: FileSource | HubSource | SeveralSources
 ) -> list[tuple[FileSource | HubSource, list[Source]]]:
-    """Open every source. Invalid extracts raise ConfigError before any file is opened."""
+    """Open every source. Misspelt settings raise ConfigError before any file is opened."""
     parts = config.sources if isinstance(config, SeveralSources) else (config,)
     opened: list[tuple[FileSource | HubSource, list[Source]]] = []
     for part in parts:
@@ -158,9 +158,8 @@ def _open_sources(inputs: Mapping[str, Path], config: FileSource | HubSource) ->
 
 
 def _set_apart(path: Path, shares: Mapping[str, float]) -> None:
-    """Hold out each source's share of the rows in a table. Sources without a share are unchanged. Rows of equal content
-    count once, and are held out together. A source with a single content keeps it for training. Memory: four bytes for
-    each row."""
+    """Hold out each source's share of the rows in a table. Rows with equal content count once, and are held out
+    together. A source whose rows all have the same content holds out none. Takes four bytes of memory for each row."""
     if not any(shares.values()):
         return
     hashes: dict[str, array[int]] = {source: array("I") for source, share in shares.items() if share > 0}

@@ -1,10 +1,10 @@
 """Clusters the rows of a corpus, and decides which rows stay and which row is kept in place of each dropped row.
 
-    row  prompt                          gold   cluster  relation       keep   kept_for
+    row  prompt                          gold   cluster  relation       keep   kept_for   note
     0    Tom has 3 cars and buys 4 ...   7      0        exact          yes
     1    tom has 3 cars and buys 4 ...   7.0    0        exact          no     0
     2    After Tom bought 4 cars ...     7      0        same_problem   no     0
-    3    Tom, who owned three cars ...   8      0        same_problem   yes            conflict: golds 7 and 8
+    3    Tom, who owned three cars ...   8      0        same_problem   yes               conflict: golds 7 and 8
     4    Tom has 5 cars and buys 9 ...   14     4        same_template  yes
 
 In each cluster, the best row stays (`Corpus.quality`). If golds differ (`golds`), the best row of each gold stays, and
@@ -19,8 +19,8 @@ Texts are processed from best to worst. Each text without a cluster founds one, 
 directly linked to. So problems are joined only on direct evidence.
 
 Clusters whose problems differ only in their quantities form a template. Templates are built in the same way, from links
-of "same template". The cluster with the most links comes first, because a large template is compared through a few of
-its instances (`related_pairs`).
+of "same template", but the cluster with the most links comes first. In a large template, a
+text is compared only with neighbours and central texts (`related_pairs`). The central texts have the most links.
 """
 
 from __future__ import annotations
@@ -135,8 +135,8 @@ def _mark_copies_in_conflict(corpus: Corpus, text: Ints, cluster_row: Ints, conf
 def _tie_rows(
     clusters: Clusters, text: Ints, best_row: Ints, kept_for: Ints, cluster_row: Ints
 ) -> tuple[npt.NDArray[np.uint8], Ints, Floats]:
-    """Return for each row its relation, the row that it is related to, and the score of the pair. The related row of a
-    dropped row is the row that is kept in its place. A kept row has the most closely related row."""
+    """Return for each row its relation, the row that it is related to, and the score of the pair. A dropped row is
+    related to the row that is kept in its place, a kept row to the row that is most similar to it."""
     rows = np.arange(len(text))
     relation = clusters.relation[text]
     other = np.where(clusters.other[text] >= 0, best_row[clusters.other[text]], -1)

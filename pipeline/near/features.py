@@ -1,4 +1,4 @@
-r"""Turns texts into sparse tables of features (words, quantities, questions), in bulk and in bounded memory.
+r"""Turns problems into sparse tables of features (words, quantities), by which duplicates are found.
 
     add(["Tom has 3 apples. How many?"])  ->  row 0 of four sparse tables:
     words      tom, has, apple, how, many     every distinct stem, with stopwords; stems of the question (the last
@@ -46,7 +46,7 @@ MARK = np.uint8(8)
 QUESTION = np.uint8(16)
 """The trait of question marks, which end the text's question."""
 COUNTED = np.uint8(32)
-"""The trait of tokens that have quantities."""
+"""The trait of tokens that contain quantities."""
 TRAITS = {
     TokenKind.WORD: WORDLIKE | CONTENT,
     TokenKind.STOP: WORDLIKE,
@@ -68,21 +68,21 @@ question and twice elsewhere."""
 CHUNK = 20_000
 """The number of texts that are counted at a time."""
 CUT_BATCH = 40_000
-"""The size of a batch of texts that are cut at a time. Each text counts 1, and 1 more for every TYPICAL_BYTES."""
+"""The size of a batch of texts that are cut into tokens at a time: texts + bytes / TYPICAL_BYTES."""
 TYPICAL_BYTES = 500
-"""A text of this number of bytes counts as 2 in the size of a batch."""
+"""The number of bytes that count as much as a text in the size of a batch (`CUT_BATCH`)."""
 
 ASKED = 2
 """The value of a word in the question."""
 STRONG = 0.35
-"""Quantities with a higher weight make candidate pairs. A rewording may drop quantities of a lower weight."""
+"""Texts are compared if they share quantities above this weight. A reworded text may lack the others."""
 FORMULA_WEIGHT = 1.0
 """The weight of a formula among the quantities."""
 CONTEXT_REACH = 4
 """The maximum distance from a quantity to a content word next to it, in tokens: 1 for the next token."""
 
 Listener = Callable[[arrays.Ints, arrays.Hashes, int], None]
-"""A function that takes a chunk of texts: the number of each token's text (ascending), each token's hash, and the
+"""A function that takes a chunk of texts: the index of each token's text (ascending), each token's hash, and the
 number of texts."""
 
 

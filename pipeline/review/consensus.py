@@ -141,7 +141,7 @@ class WeighedReview:
 def weigh_review(rows: Iterable[Row], flags: Iterable[FlagRecord], decisions: Decisions) -> WeighedReview:
     """Return the combined decisions about rows. `rows` have the content before decisions are applied.
 
-    Rows without a decision or a conflict, and other flags than conflicts, may be left out.
+    `rows` needs only the rows with a decision or a conflict, and `flags` only the conflicts.
     """
     if not decisions:
         return WeighedReview({}, (), {}, {}, {})

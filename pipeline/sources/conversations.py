@@ -117,7 +117,7 @@ def read_conversation(
     """Return the question of a record, its context, and the parts that a row cannot carry.
 
     - `value`: the value of the prompt's column
-    - `beside`: the record, and the structs in it that have the prompt
+    - `beside`: the record, and each struct in it that contains the prompt. Their other columns may have context
     - `taken`: columns with another role
     - `carry`: whether rows carry the context
     """
@@ -177,9 +177,9 @@ def _context(messages: Sequence[RawMessage], asked: int | None) -> tuple[list[st
 
 
 def _around(value: Any, question: Any) -> AskedConversation:
-    """Return the context from a conversation in another column than the prompt's.
+    """Return the messages before the prompt in a conversation that another column holds.
 
-    The prompt is the user message with the same text, or the only user message.
+    The prompt's place is the user message with the text `question`, or the only user message.
     """
     structure = parse_structure(value)
     messages = messages_of(structure if isinstance(structure, list) else None)

@@ -1,6 +1,6 @@
 """Reads JSON Lines with bounded memory.
 
-The line `{"question": "What is 6*7?", "answer": 42}\\r\\n` becomes `Record(1, {"question": ..., "answer": 42}, 42)`.
+Line 1, `{"question": "What is 3+4?", "answer": 7}`, becomes `Record(1, {"question": ..., "answer": 7}, 41)`: 41 bytes.
 
 The reader accepts CRLF line ends, a byte order mark, UTF-16 with a mark, gzip and zstd. It also accepts an array of
 objects, one object over several lines, and a last line without end. Blank lines are skipped. Lines longer than the
@@ -334,15 +334,15 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 
 def refuse_other_formats(path: Path) -> None:
-    """Raise InputError for a file that is not text. Otherwise every line of it would be a reject."""
+    """Raise InputError for a file that is not text. The reader would reject each of its lines."""
     start = _beginning_of(path)
     for magic, (what, remedy) in OTHER_FORMATS.items():
         if start.startswith(magic):
             raise InputError(f"{path} is {what}.", remedy)
     if start and not start.strip(b"\0"):
         raise InputError(f"{path} begins with {len(start):,} null bytes.", "Copy or download the file again.")
-    # Text of any encoding is left to the reader. In UTF-16 without a mark, every other byte of Latin text is null. A
-    # file with a sound first line is damaged further on, and its other rows are read.
+    # The reader reports other encodings. In UTF-16 without a mark, every other byte of Latin text is null. If the first
+    # line has no control characters, the file is text that is damaged later, and its other lines are read.
     nulls, odd_nulls = start.count(0), start[1::2].count(0)
     is_utf16 = min(odd_nulls, nulls - odd_nulls) <= CONTROL_SHARE * nulls and nulls >= CONTROL_SHARE * len(start)
     n_controls = len(_CONTROL.findall(start)) if _CONTROL.search(start.partition(b"\n")[0]) else 0

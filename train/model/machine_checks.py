@@ -26,7 +26,7 @@ from truegold.verifiers import ConfigError
 POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 """Names of the longest sequence of a model in Hugging Face configurations."""
 STRETCHED = ("yarn", "linear", "dynamic", "ntk")
-"""Kinds of rope scaling whose factor the number of positions does not include."""
+"""Kinds of rope scaling that multiply the stated number of positions by their factor."""
 NVIDIA_SMI = ("--query-gpu=memory.total", "--format=csv,noheader,nounits")
 """Arguments of nvidia-smi that print the memory of each GPU in MiB."""
 _SLOTS = re.compile(r"^\s*[^#\s]\S*\s+slots\s*=\s*(\d+)", re.MULTILINE)
@@ -36,7 +36,7 @@ _SLOTS = re.compile(r"^\s*[^#\s]\S*\s+slots\s*=\s*(\d+)", re.MULTILINE)
 def check_training(config: GrpoConfig, model: ModelConfig, setting: str = "train.engine") -> None:
     """Raise ConfigError if the settings contradict each other or the model. The machine is not checked.
 
-    setting: that of the engine, as it is typed.
+    setting: the name of the engine's settings in errors.
     """
     check_engine(config)
     check_lengths(config.engine, ("train.sampling.max_tokens", config.sampling.max_tokens), settings_of(model), setting)
@@ -58,8 +58,8 @@ def check_engine(config: GrpoConfig) -> None:
 def check_lengths(engine: StageConfig, most: tuple[str, int | None], settings: Mapping[str, Any], setting: str) -> None:
     """Raise ConfigError if the context is longer than the model allows, or completions leave no room for a prompt.
 
-    most: the setting of the longest completion, and its value. settings: the model's config.json. setting: that of
-    the engine.
+    most: the name and the value of the setting for the longest completion. settings: the model's config.json.
+    setting: the name of the engine's settings in errors, such as `train.engine`.
     """
     if not isinstance(engine, VllmEngineConfig):
         return

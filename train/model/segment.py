@@ -1,4 +1,4 @@
-"""Segments (the training records of completions), batches of segments, and right completions from synthesis.
+"""Segments (the training records of completions), batches of segments, and completions from synthesis.
 
 Token ids stay as they were sampled. They are never decoded and encoded again. Masks are computed from lengths, because
 the padding token may also be the end-of-sequence token, which belongs to the loss.
@@ -76,14 +76,13 @@ class Segment:
 
     @property
     def stretches(self) -> Versions:
-        """The versions with their numbers of sampled tokens. In contrast to `versions`, a single version is
-        included."""
+        """The pairs of `versions`, or a single pair if one version sampled all tokens."""
         return self.versions or ((self.version, self.sampled_tokens),)
 
 
 @dataclass(frozen=True)
 class Prefix:
-    """The prompts that the segments of a batch share, right-padded."""
+    """The prompts that the segments of a batch share, padded at the end."""
 
     input_ids: Int[Tensor, "prompts prompt_length"]
     attention_mask: Int[Tensor, "prompts prompt_length"]
@@ -98,7 +97,7 @@ class Prefix:
 
 @dataclass(frozen=True)
 class SegmentBatch:
-    """Segments in right-padded rows, with one or several (packed) segments per row.
+    """Segments in rows that are padded at the end. A row has one segment, or several if it is packed.
 
     With a prefix, prompts are only in the prefix, and each row has the output tokens of one segment. Then
     attention_mask begins with the columns of the prompt, and position_ids continue after the prompt.
@@ -305,11 +304,11 @@ def collate_shared(segments: Sequence[Segment], pad_id: int) -> SegmentBatch:
 
 @dataclass(frozen=True)
 class DistilledPositive:
-    """A right completion that was sampled with an added context, from the table of synthesis (`synth.records`).
+    """A completion that passed its verifier, sampled with an added context such as a hint (`synth.records`).
 
-    The segment has the bare prompt and the sampled ids. Its rollout log-probabilities come from the sampling engine
-    with the context in the prompt. The old policy is that of the training engine on the bare prompt. The ratio of both
-    is the weight of a token (`objective.distillation_weights`).
+    The segment has the bare prompt and the sampled ids, but `rollout_logprobs` are those of sampling with the context.
+    The weight of a token is p(token | bare prompt) / p(token | prompt with context), see
+    `objective.distillation_weights`. The training engine computes the first probability.
     """
 
     key: RowKey

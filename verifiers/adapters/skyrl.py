@@ -1,4 +1,4 @@
-"""Provides `TruegoldEnv`, an environment of one turn for SkyRL. Its set is written by `truegold export --format verl`.
+"""Provides `TruegoldEnv`, an environment of one turn for SkyRL. `truegold export --format verl` writes its data.
 
     from skyrl_gym.envs import register              # in the entrypoint, before BasePPOExp(cfg).run()
     register(id="truegold", entry_point="truegold.verifiers.adapters.skyrl:TruegoldEnv")
@@ -8,7 +8,7 @@
 SkyRL 0.4 makes one environment for each trajectory, with all columns except the prompt as `extras`, and calls `init`,
 `step`, `get_metrics` and `close` (train/dataset/dataset.py, train/generators/skyrl_gym_generator.py).
 
-SkyRL needs a reward for every response, so a response that could not be judged has the reward 0. It logs the means of
+SkyRL needs a reward for every response, so a response that could not be judged has the reward 0. SkyRL logs the means of
 the metrics `judged` and `masked`, which are the shares of judged and of unjudged responses.
 """
 

@@ -19,7 +19,7 @@ verdict in bounded time and memory (`contract.py`).
     null bytes          5               5 and zero bytes          any
 
 A gaming case (`gaming_cases`) is a whole response that tries to earn the reward without committing to one answer. Most
-cases are made from gold and a wrong answer of the same form. A gold whose form is unknown has only the other cases.
+cases are made from gold and a wrong answer of the same form. If the form of gold is unknown, these cases are left out.
 
     many boxes           \\boxed{4}, \\boxed{5}, \\boxed{6}
     or in a box          \\boxed{5 \\text{ or } 6}
@@ -324,7 +324,7 @@ def _with_other_last_digit(form: forms.BaseForm) -> str | None:
 
 
 def _with_equal_ratio(form: forms.ClockForm) -> str | None:
-    """Return another time with the same ratio of hour and minutes, which a reader of ratios takes for equal."""
+    """Return a time that is equal as a ratio: 2:30 for 1:15."""
     if form.minute == 0:
         return form.spell(form.hour % _HALF_DAY + 1, 0, form.half)
     if form.hour % 2 == 0 and form.minute % 2 == 0:
@@ -649,7 +649,7 @@ MANY = 20
 """The number of candidates in long lists of answers."""
 
 MAX_FORMULA_WORDS = 3
-"""A problem with at most this many words may be a formula, `1 + 1`, whose echo equals the answer."""
+"""A problem of at most this many words may be a formula, such as `1 + 1`. Repeating it would be a right answer."""
 
 _SOME_PROBLEM = "What is the value asked for in this problem?"
 _ECHO = "problem echoed"
@@ -718,7 +718,7 @@ def gaming_cases(gold: str, problem: str | None = None) -> Iterator[GamingCase]:
     problem, form, wrong = problem or _SOME_PROBLEM, form_of(gold), wrong_answer(gold)
     for name, template in _GAMING["without_an_answer"].items():
         response = template.replace("<problem>", problem)
-        # A short problem may be a formula, and a gold whose form is unknown may be a word of the response.
+        # Skip responses that may be right: a repeated formula, or a text that contains gold.
         is_formula = name == _ECHO and len(problem.split()) <= MAX_FORMULA_WORDS
         may_hold_gold = form is None and bool(gold.strip()) and gold.strip().casefold() in response.casefold()
         if not is_formula and not may_hold_gold:

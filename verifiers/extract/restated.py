@@ -1,6 +1,6 @@
-r"""Rewrites the last sentences of a response, so that the value in them is found. (`affirms` finds a yes or no.)
+r"""Reads an answer from sentences that restate the problem: rewrites the end of a response, or finds a yes or no.
 
-    Response                                                            Result
+    End of the response                                                 Result
     Nike had assets of $16,525 million in 2019.                         Nike had assets of $16,525 million in X.
                                                                         (the problem has 2019)
     The ratio is 1.73. This is calculated by dividing 26 by 15.         The ratio is 1.73.
@@ -10,7 +10,7 @@ r"""Rewrites the last sentences of a response, so that the value in them is foun
     Crimson is not the minimum.                                         no
                                                                         (the problem is "Is Crimson the minimum?")
 
-A number of the problem is found only in the same spelling: `two thousand` does not match 2,000.
+X replaces a number only if the problem has it in the same spelling. If the problem has `two thousand`, 2,000 stays.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ _SENTENCE_START = re.compile(r"[.!?][*_)\"']{0,3}\s+(?=[A-Z])|\n")
 
 
 def without_given_numbers(text: str, problem: str) -> str | None:
-    """Return the end of a text with X for each number of the problem, or None if it has no such number."""
+    """Return the end of a text with X in place of each number of the problem, or None if nothing is replaced."""
     numerals = set(_NUMERAL.findall(problem[:MAX_PROBLEM_CHARS]))
     tail = text[-MAX_TAIL_CHARS:]
     masked = _NUMERAL.sub(lambda match: "X" if match[0] in numerals else match[0], tail)
@@ -128,7 +128,7 @@ def with_counts(text: str, problem: str | None) -> str | None:
 
 
 def with_chinese_numbers(text: str) -> str | None:
-    """Return the last line with Chinese fractions, percentages and totals in digits. None if it has none of these."""
+    """Return the last line with Chinese fractions, percentages and totals in digits, or None without these."""
     line = text[-MAX_TAIL_CHARS:].rstrip().rpartition("\n")[2]
     digits = _CHINESE_TOTAL.sub(_total_in_digits, _CHINESE_PARTS.sub(_in_digits, line))
     return None if digits == line else digits
@@ -174,7 +174,7 @@ def affirms(problem: str, response: str) -> bool | None:
 
 
 def _says(key: list[str], sentence: str, auxiliary: str) -> bool | None:
-    """Return whether a sentence affirms (True) or negates (False) the question with the words `key`, or None."""
+    """Return whether a sentence affirms (True) or negates (False) the question with the words `key`; None if neither."""
     if "?" in sentence or len(sentence) > MAX_STATEMENT_CHARS or _ASKING.match(sentence):
         return None
     sentence = _LEAD.sub("", _BECAUSE.split(sentence.strip(), maxsplit=1)[0])

@@ -120,7 +120,7 @@ _CONFIRMED_LATER = re.compile(
 )
 """Words of a second thought that confirms the answer."""
 _PLAIN_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
-"""A word outside of commands. A text with such a word, `12 than 11`, is not accepted as a new value."""
+"""A word that is not a LaTeX command. A new value must not contain a word: `12 than 11` is none."""
 _WEAK_AGAIN = re.compile(
     rf"(?:[\s,.:;!…—–(（，。]|(?:{_WEAK}|{_STRONG}|it(?:'s| is)|the answer(?: is)?"
     r"|i (?:meant|mean)|make that|that|应该|答案|是|为))*",
@@ -284,7 +284,7 @@ def _without_strays(text: str) -> str:
 
 
 def retraction(tail: str, answer: str | None) -> str | None:
-    """Return the answer that replaces an earlier one in the text after it.
+    """Return the new answer if the text after an answer takes it back: 6 for `? No: 6`.
 
     The result is None if nothing is taken back, and an empty text if no new answer follows.
     """
@@ -312,7 +312,7 @@ def retraction(tail: str, answer: str | None) -> str | None:
 
 
 def _unless_taken_back(value: str, remainder: str, replaced: str) -> str:
-    """Return the new answer `replaced`, or a still later one that replaces it: 16 for `No: 15? No: 16`."""
+    """Return `replaced`, unless the text after `value` takes `value` back: 16 for `No: 15? No: 16`."""
     later = retraction(remainder, value) if remainder else None
     return later if later is not None and _is_all(remainder, later) else replaced
 
@@ -347,7 +347,7 @@ def is_withdrawn(tail: str, answer: str) -> bool:
 
 
 def _is_all(remainder: str, later: str) -> bool:
-    """Return True for a text that only retracts, `Scratch that.` or `No, 7.`, and False for `No, 5 is excluded.`"""
+    """Return whether a text has nothing after the new value: True for `No, 7.`, False for `No, 5 is excluded.`"""
     rest = remainder.rpartition(later)[2] if later else ""
     return not rest.strip(stated_values.MARKS + " ,.:;!)") and not _PLAIN_WORD.search(later)
 

@@ -1,4 +1,4 @@
-"""Makes further inputs that resemble the inputs of a suite's cases, so that the problem should allow them.
+"""Makes further test inputs for a problem, which resemble the inputs of its test cases.
 
     make_inputs([([1, 2], 2), ([7], 1)], 3, seed=0)      ([2, 2], 2), ([7, 1], 2), ([1], 1)
 
@@ -7,7 +7,7 @@
     "24-01-2000", "01-12-1999"     texts with digits and dashes in the same positions
     ([1, 2], 2), ([7], 1)          a list and its length
 
-Made inputs keep the properties that all seen values share: types, signs, sorted order (also rotated), distinct items,
+Made inputs keep the properties that all inputs of the cases share: types, signs, sorted order (also rotated), distinct items,
 equal lengths, matching brackets, and the kind of character in each position. They also keep three relations between two
 arguments: the first is the length of the second, both have the same length, or the first is never larger.
 
@@ -43,10 +43,10 @@ TRIES = 12
 """Maximum number of attempts for each requested input."""
 
 FEW_VALUES = 2
-"""If all cases have at most this many different values, and one of them twice, the value is a choice among them."""
+"""The maximum number of different values of a choice, such as "asc" or "desc". Choices get no new values."""
 
 MAX_CHANCE = 0.01
-"""Rotation becomes a rule if all seen lists are rotated and the probability of this by chance is below MAX_CHANCE."""
+"""Made lists are rotated sorted lists, [3, 4, 1, 2], if all seen lists are, and chance is less probable than this."""
 
 EQUAL_SHARE = 0.2
 """The share of inputs in which a number may be set equal to another argument."""
@@ -90,7 +90,7 @@ class Shape:
 
     @property
     def is_choice(self) -> bool:
-        """Whether the value seems to be a choice among few values."""
+        """Whether the argument is a choice: it has at most FEW_VALUES different values, and one of them repeatedly."""
         texts = {repr(value) for value in self.values}
         return len(self.values) > len(texts) and len(texts) <= FEW_VALUES
 

@@ -1,4 +1,4 @@
-"""Does the work of a forked process. A job names the role that handles its payload:
+"""Runs a job in a process that was forked from a zygote, a loaded interpreter. The job names its role:
 
 main, script      run a Python program, as the command `python program.py` does
 native            run a compiler or a program of another language
@@ -7,7 +7,7 @@ serve, tests      the two processes of a test session (`test_session`): the solu
 one_process       run a program and its tests in one process (`test_code`)
 
 `main` and `script` run the program on real files, with `__name__ == "__main__"`. `exit()`, threads and `atexit` work,
-and files are flushed when they are dropped. The interpreter is not shut down afterwards.
+and files that the program left open are flushed. The interpreter is not shut down afterwards.
 
 `calls` loads the program, makes calls and writes a line for each result:
 
@@ -309,7 +309,7 @@ _LOADED_ROLES = {
 
 
 def roles_of(group: str) -> dict[str, Role]:
-    """Return the roles that a group of zygotes can run (`pool.group_of`). More loaded roles would make jobs slower."""
+    """Return the roles of a zygote by its group (`pool.group_of`). Fewer loaded roles make faster jobs."""
     if group == PLAIN:
         return dict(_OWN_ROLES)
     package = __name__.rpartition(".")[0]

@@ -5,11 +5,10 @@ raise `SolutionGone`. Even if the test code catches this exception, the run coun
 
 `ArgumentUse` reads from the source whether test code checks an argument after a call that may have changed it:
 
-    k = f(nums, 3); assert nums[:k] == [2, 2]      checked, as in `f(nums); assert nums == [1, 2]`
-    r = f(nums); assert r == sorted(nums)          not checked: nums is the expected value
+    k = f(nums, 3); assert nums[:k] == [2, 2]      checked: the test code sees the solution's changes to nums
+    r = f(nums); assert r == sorted(nums)          not checked: nums is the expected value, and stays unchanged
 
-In the second example the test code keeps its own nums, even if the solution changed nums. Otherwise a solution that
-empties nums and returns an empty list would pass.
+If the second test saw the changes, a solution that empties nums and returns an empty list would pass.
 """
 
 from __future__ import annotations
@@ -249,7 +248,7 @@ class Session(SolutionWatch):
         raise error
 
     def _exchange_with_changes(self, request: list[Value]) -> list[Value]:
-        """Exchange messages, together with both sides' changes in lent containers and in the surroundings."""
+        """Exchange messages, together with the changes of both sides: of containers sent before, and of the process, such as seeds."""
         before: dict[str, Json] = {"take": self._encode(self._borrower.changes), "follow": self._surroundings.changes()}
         if any(before.values()):
             request = ["also", before, *request]
@@ -493,7 +492,7 @@ class ArgumentUse:
         )
 
     def _is_known(self, function: ast.expr) -> bool:
-        """Tell whether a function is not the solution's, because Python or the test code defines it."""
+        """Tell whether Python or the test code defines a function."""
         if "assert" in getattr(function, "attr", "").lower():
             return True
         while isinstance(function, ast.Attribute | ast.Call):
