@@ -53,8 +53,8 @@ def doctor(
         Path | None,
         typer.Argument(
             metavar="LOG",
-            help="A run's folder or a training's log, to report on the training: JSON Lines, CSV, TensorBoard or console "
-            "output of truegold, TRL (trainer_state.json), verl, prime-rl, OpenRLHF, open-instruct or NeMo-RL.",
+            help="A run's folder or a training's log, to report on the training: JSON Lines, CSV, TensorBoard or "
+            "console output of truegold, TRL (trainer_state.json), verl, prime-rl, OpenRLHF, open-instruct or NeMo-RL.",
             show_default=False,
         ),
     ] = None,
@@ -158,7 +158,7 @@ def _sandbox() -> Iterator[MachineFact]:
     tiers = possible_tiers()
     chosen = next((tier for tier in (Tier.FULL, Tier.CONTAINER) if tiers[tier] is None), None)
     fix = "allow user namespaces, or run the container with --security-opt seccomp=unconfined"
-    yield MachineFact("sandbox", chosen is not None, f"tier {chosen}" if chosen else "no kind of isolation works here", fix)
+    yield MachineFact("sandbox", chosen is not None, f"tier {chosen}" if chosen else "no isolation works here", fix)
     for tier, why in tiers.items():
         yield MachineFact(str(tier), None, "works" if why is None else f"not here: {why}", is_nested=True)
     yield MachineFact("languages", None, summarize_languages())

@@ -39,7 +39,7 @@ OutFolder = Annotated[
 ]
 PromptColumn = Annotated[str | None, typer.Option(help="The column of the problem; found by its name if not given.")]
 GoldColumn = Annotated[str | None, typer.Option(help="The column of the answer; found by its name if not given.")]
-IdColumn = Annotated[str | None, typer.Option(help="The column of the id; found by its name if not given. Else the row's number is the id.")]
+IdColumn = Annotated[str | None, typer.Option(help="The column of the id; found by its name, or else row numbers.")]
 Preset = Annotated[str | None, typer.Option(help="The shape of the file; found by its columns if not given.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Take only this many rows, from the start.")]
 Workers = Annotated[int, typer.Option(min=0, help="Processes; 0 takes one per core.")]
@@ -47,7 +47,7 @@ DeadlineS = Annotated[float, typer.Option(min=0.001, help="Seconds for one verdi
 VerifierColumn = Annotated[
     str | None,
     typer.Option(
-        help="The column that names each row's verifier; `verifier` if not given. A row may name Python code, which is run."
+        help="The column that names each row's verifier; `verifier` if not given. A row may name code, which is run."
     ),
 ]
 SplitColumn = Annotated[

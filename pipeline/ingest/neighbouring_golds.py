@@ -219,7 +219,7 @@ class _Fit:
         return gains
 
     def _pairs(self, shift: int) -> tuple[Integers, Integers, Integers]:
-        """Return `_signs` of each question with the gold `shift` rows earlier, and the indices of questions and golds."""
+        """Return `_signs` of each question and the gold `shift` rows earlier, and the indices of both."""
         pairs = range(max(0, -shift), len(self._rows) - max(0, shift))
         signs = np.array([_signs(self._rows[gold + shift], self._rows[gold]) for gold in pairs])
         golds = np.array(pairs)

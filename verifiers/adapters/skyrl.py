@@ -8,8 +8,8 @@
 SkyRL 0.4 makes one environment for each trajectory, with all columns except the prompt as `extras`, and calls `init`,
 `step`, `get_metrics` and `close` (train/dataset/dataset.py, train/generators/skyrl_gym_generator.py).
 
-SkyRL needs a reward for every response, so a response that could not be judged has the reward 0. SkyRL logs the means of
-the metrics `judged` and `masked`, which are the shares of judged and of unjudged responses.
+SkyRL needs a reward for every response, so a response that could not be judged has the reward 0. SkyRL logs the means
+of the metrics `judged` and `masked`, which are the shares of judged and of unjudged responses.
 """
 
 from __future__ import annotations

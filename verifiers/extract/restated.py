@@ -174,7 +174,7 @@ def affirms(problem: str, response: str) -> bool | None:
 
 
 def _says(key: list[str], sentence: str, auxiliary: str) -> bool | None:
-    """Return whether a sentence affirms (True) or negates (False) the question with the words `key`; None if neither."""
+    """Return whether a sentence affirms (True) or negates (False) the question with the words `key`, or else None."""
     if "?" in sentence or len(sentence) > MAX_STATEMENT_CHARS or _ASKING.match(sentence):
         return None
     sentence = _LEAD.sub("", _BECAUSE.split(sentence.strip(), maxsplit=1)[0])

@@ -120,7 +120,7 @@ _CONFIRMED_LATER = re.compile(
 )
 """Words of a second thought that confirms the answer."""
 _PLAIN_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
-"""A word that is not a LaTeX command. A new value must not contain a word: `12 than 11` is none."""
+"""A word that is not a LaTeX command. A text with such a word, `12 than 11`, is not a new value."""
 _WEAK_AGAIN = re.compile(
     rf"(?:[\s,.:;!…—–(（，。]|(?:{_WEAK}|{_STRONG}|it(?:'s| is)|the answer(?: is)?"
     r"|i (?:meant|mean)|make that|that|应该|答案|是|为))*",

@@ -248,7 +248,7 @@ class Session(SolutionWatch):
         raise error
 
     def _exchange_with_changes(self, request: list[Value]) -> list[Value]:
-        """Exchange messages, together with the changes of both sides: of containers sent before, and of the process, such as seeds."""
+        """Exchange messages, and what changed on both sides: containers sent before, and state such as seeds."""
         before: dict[str, Json] = {"take": self._encode(self._borrower.changes), "follow": self._surroundings.changes()}
         if any(before.values()):
             request = ["also", before, *request]
