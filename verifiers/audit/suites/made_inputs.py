@@ -8,8 +8,8 @@
     ([1, 2], 2), ([7], 1)          a list and its length
 
 Made inputs keep the properties that all inputs of the cases share: types, signs, sorted order (also rotated), distinct
-items, equal lengths, matching brackets, and the kind of character in each position. They also keep three relations of
-arguments: the first is the length of the second, both have the same length, or the first is never larger.
+items, equal lengths, matching brackets, and the kind of character in each position. They also keep three relations
+between arguments: the first is the length of the second, both have the same length, or the first is never larger.
 
 Ranges are widened by about half. Signs and emptiness never change, since the problem may not allow values that its
 tests do not show.
