@@ -19,8 +19,8 @@ Texts are processed from best to worst. Each text without a cluster founds one, 
 directly linked to. So problems are joined only on direct evidence.
 
 Clusters whose problems differ only in their quantities form a template. Templates are built in the same way, from links
-of "same template", but the cluster with the most links comes first. In a large template, a
-text is compared only with neighbours and central texts (`related_pairs`). The central texts have the most links.
+of "same template", but the cluster with the most links comes first. In a large template, a text is compared only with
+neighbours and central texts (`related_pairs`). The central texts have the most links.
 """
 
 from __future__ import annotations

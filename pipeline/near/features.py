@@ -75,7 +75,7 @@ TYPICAL_BYTES = 500
 ASKED = 2
 """The value of a word in the question."""
 STRONG = 0.35
-"""Texts are compared if they share quantities above this weight. A reworded text may lack the others."""
+"""Only quantities above this weight select the texts to compare. A reworded text may lack the others."""
 FORMULA_WEIGHT = 1.0
 """The weight of a formula among the quantities."""
 CONTEXT_REACH = 4

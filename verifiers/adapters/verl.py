@@ -10,7 +10,8 @@ setting of `reward_kwargs` that is 0 by default. For each reason, the 1st, 2nd, 
 
 A row is judged by the verifier that it names. Else the setting `routes` gives a verifier for its `data_source`. Else
 rows with an answer are judged by `math`, and rows with tests by `code`. verl's `default_compute_score` scores data sets
-with the route `trainer`, and rows with other ground truths, such as a JSON object. Without a score they are not judged.
+with the route `trainer`, and rows with other ground truths, such as a JSON object. Rows that verl has no scorer for
+are not judged.
 
 verl 0.9.1 calls the function in three ways. The managers `naive`, `dapo`, `gdpo`, `remote` and `rate_limited` pass
 keywords for one response, in threads or other processes, and read `result["score"]`. `prime` passes arguments by

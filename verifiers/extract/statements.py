@@ -286,7 +286,7 @@ def _without_strays(text: str) -> str:
 def retraction(tail: str, answer: str | None) -> str | None:
     """Return the new answer if the text after an answer takes it back: 6 for `? No: 6`.
 
-    The result is None if nothing is taken back, and an empty text if no new answer follows.
+    Return an empty text if no new answer follows, and None if nothing is taken back.
     """
     tail = tail[:MAX_RETRACTION_CHARS]
     folded = tail.casefold()

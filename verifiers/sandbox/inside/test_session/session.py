@@ -502,7 +502,7 @@ class ArgumentUse:
     def _is_subject(self, later: ast.stmt, uses: list[ast.AST], result_names: set[str]) -> bool:
         """Tell whether a later statement tests an argument of `k = f(nums)`.
 
-        assert nums[:k] == [2, 2]     tested: k only selects a part of nums; so does `for i in range(k)`
+        assert nums[:k] == [2, 2]     tested: k only selects a part of nums, as in `for i in range(k)`
         assert k == sorted(nums)      not tested: nums is the expected value of k
         """
         names = [node for name in result_names for node in _variables_in(later).get(name, ())]
