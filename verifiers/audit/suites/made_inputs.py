@@ -46,8 +46,8 @@ FEW_VALUES = 2
 """The maximum number of different values of a choice, such as "asc" or "desc". Choices get no new values."""
 
 MAX_CHANCE = 0.01
-"""If all seen lists are rotated sorted lists, such as [3, 4, 1, 2], made lists are too. The probability of this by chance
-must be below MAX_CHANCE."""
+"""If all seen lists are rotated sorted lists, such as [3, 4, 1, 2], made lists are too. The probability of this by
+chance must be below MAX_CHANCE."""
 
 EQUAL_SHARE = 0.2
 """The share of inputs in which a number may be set equal to another argument."""
