@@ -461,6 +461,8 @@ class MatchKind(StrEnum):
 class EvalColumns(StageConfig):
     """The columns of an evaluation set by role. Columns that are not given are guessed by their names."""
 
+    keys_are_roles: ClassVar[bool] = True
+
     prompt: str | None = None
     """The problem."""
     gold: str | None = None
