@@ -42,7 +42,11 @@ def describe_unknown(option: str, command: Any, words: Sequence[str], commands: 
         return f"The file is named alone: truegold {name} FILE"
     if option in ("--run", "--runs") and arguments and arguments[0].startswith("RUN"):
         return f"The run is named alone: truegold {name} RUN"
-    if "--set" in options and (settings := _settings_meant(option.lstrip("-").replace("-", "_"), words[0])):
+    if (
+        alike is not DATA_OPTIONS
+        and "--set" in options
+        and (settings := _settings_meant(option.lstrip("-").replace("-", "_"), words[0]))
+    ):
         return f"It is a setting here: --set {' or --set '.join(f'{setting}=VALUE' for setting in settings)}"
     owners = [f"truegold {other}" for other, each in commands.items() if option in options_of(each)]
     return f"It is an option of {', '.join(owners[:OWNERS_SHOWN])}" if owners else None
@@ -61,16 +65,18 @@ def describe_extra(words: Sequence[str]) -> str | None:
 def _settings_meant(name: str, command: str) -> list[str]:
     from truegold.flows.config import RunConfig
     from truegold.pipeline.config.base import settings_meant
-    from truegold.pipeline.config.stages import CurationConfig
 
-    return settings_meant(name, command, CurationConfig if command in ("flag", "testcases") else RunConfig)
+    section = "vet_tests" if command == "testcases" else command
+    settings = settings_meant(name, section, RunConfig)
+    has_sections = command not in ("testcases", "flag")  # These two set only their own section and the data.
+    return [setting for setting in settings if has_sections or setting.startswith((f"{section}.", "data."))]
 
 
 GROUPED = ("testcases", "verifiers")
 """The commands with commands of their own."""
 OWNERS_SHOWN = 4
 """The largest number of commands that are named for an option of theirs."""
-DATA_OPTIONS = ("--data", "--input", "--file", "--path", "--dataset", "--rows", "--data-path", "--samples", "--config")
+DATA_OPTIONS = ("--data", "--input", "--file", "--path", "--dataset", "--data-path", "--config")
 """Names for the data file."""
 SAME_OPTIONS = (
     DATA_OPTIONS,
@@ -80,7 +86,7 @@ SAME_OPTIONS = (
     ("--workers", "--num-workers", "--num-proc", "--processes", "--jobs", "--cores", "-j"),
     ("--prompt-column", "--question-column", "--problem-column", "--prompt-key", "--input-key"),
     ("--gold-column", "--answer-column", "--label-column", "--target-column", "--answer-key", "--label-key"),
-    ("--response-column", "--completion-column", "--output-column", "--response-key", "--completions"),
+    ("--response-column", "--completion-column", "--output-column", "--response-key"),
     ("--gold", "--gold-response", "--answer"),
     ("--against", "--benchmark", "--benchmarks", "--reference"),
     ("--note", "--message", "--comment", "--reason", "-m"),
@@ -89,7 +95,7 @@ SAME_OPTIONS = (
     ("--verifier", "--judge", "--reward-fn", "--verifiers"),
     ("--dry-run", "--dryrun", "--check-only"),
     ("--engine", "--backend", "--executor"),
-    ("--format", "--to", "--output-format"),
+    ("--format", "--output-format"),
 )
 """Groups of options with the same meaning: names of commands here, and usual names of other programs."""
 

@@ -291,8 +291,8 @@ def _explain_unknown(path: Sequence[str], typed: Sequence[str], root: type[BaseM
         return f" of type {given_type}; it belongs to type {' and '.join(others)}{known}"
     above, close = typed[:-1], close_match(name, fields)
     translated = [setting for leaf in _leaves(name, value) for setting in _translate(leaf, above, root)]
-    if sections and sections[0].keys_are_roles:
-        roles = [setting.rpartition(".")[2] for setting in translated if ".columns." in setting]
+    roles = [setting.rpartition(".")[2] for setting in translated if ".columns." in setting]
+    if sections and getattr(sections[0], "keys_are_roles", False) and (roles or close is None):
         column = value["column"] if isinstance(value, dict) else value
         return f"; the keys are roles{f': {roles[0]}: {_written(column)}' if roles else known}"
     meant = [setting for setting in translated if setting.split(".")[: len(above)] == above]
@@ -342,7 +342,20 @@ def settings_meant(name: str, section: str, root: type[BaseModel]) -> list[str]:
     if above and _has([*above, last], root):
         return [name]
     near = _settings_called(last, [section], root) if section in root.model_fields else []
-    return near or _translate(last, [section], root) or _settings_called(last, [], root)
+    anywhere = _settings_called(last, [], root)
+    meant = _translate(last, [section], root) or (anywhere if len(anywhere) == 1 else near or anywhere)
+    if f"{section}.{last}" in near:
+        meant = near
+    return [setting for setting in meant if _takes_a_value(setting.split("."), root)]
+
+
+def _takes_a_value(path: Sequence[str], root: type[BaseModel]) -> bool:
+    """Return True for a setting that is no section: a value, a list or the column of a role."""
+    above = [section for section in _follow(path[:-1], root)[1] if path[-1] in section.model_fields]
+    if any(getattr(section, "keys_are_roles", False) for section in above):
+        return True
+    kinds = [section.model_fields[path[-1]].annotation for section in above]
+    return not any(_models_in(kind) and "tuple[" not in str(kind) for kind in kinds)
 
 
 def _settings_named(name: str, sections: Sequence[type[BaseModel]], above: Sequence[str], levels: int = 9) -> list[str]:
