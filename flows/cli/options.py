@@ -89,13 +89,7 @@ SAME_OPTIONS = (
     ("--response-column", "--completion-column", "--output-column", "--response-key"),
     ("--gold", "--gold-response", "--answer"),
     ("--against", "--benchmark", "--benchmarks", "--reference"),
-    ("--note", "--message", "--comment", "--reason", "-m"),
-    ("--reviewer", "--user", "--author"),
-    ("--model", "--model-path", "--model-name", "--model-name-or-path"),
     ("--verifier", "--judge", "--reward-fn", "--verifiers"),
-    ("--dry-run", "--dryrun", "--check-only"),
-    ("--engine", "--backend", "--executor"),
-    ("--format", "--output-format"),
 )
 """Groups of options with the same meaning: names of commands here, and usual names of other programs."""
 
