@@ -2,17 +2,17 @@
 
     records read  =  rejects by reason  +  drops by stage and reason  +  selected  +  held out  +  reserve
 
-The counts come from the tables of rows, not from the stages' reports. Every stage must pass on or drop each of its
-rows; otherwise truegold has a bug, and RuntimeError is raised. The same sum is made for each source:
+The counts come from the tables of rows. Every stage must pass on or drop each of its rows. If a stage does not,
+truegold has a bug, and RuntimeError is raised. The same sum is made for each source:
 
     maths    1,000 records = 12 rejected + 188 dropped + 700 selected + 100 held out
     scraped    400 records = 400 dropped (390 exact_duplicate by dedup): no row remains
 
 The share of wrong labels is estimated from `suspicion.parquet`, which has the probability s that a row is wrong. The
-estimate is the mean of s over n rows. These are the rows for which a model's answers were sampled, or which were judged
-by a model of measured accuracy; rows that only a rule has judged are left out. If s is calibrated and faults are
-independent, the number of faults is Poisson-binomial with the variance sum s (1 - s) (Wang 1993, "On the number of
-successes in independent trials"). The 95 % interval is mean +- 1.96 sqrt(sum s (1 - s)) / n, cut at 0 and 1.
+estimate is the mean of s over n rows. These rows have samples of a model's answers, or were judged by a model of
+measured accuracy. Rows that only a rule has judged are left out. If s is calibrated and faults are independent, the
+number of faults is Poisson-binomial with the variance sum s (1 - s) (Wang 1993, "On the number of successes in
+independent trials"). The 95 % interval is mean +- 1.96 sqrt(sum s (1 - s)) / n, cut at 0 and 1.
 
 Without `suspicion.parquet`, the estimate comes from reviews. It is the share of the reviewed rows without a flag that
 reviewers corrected or dropped, with Wilson's interval.
@@ -68,7 +68,7 @@ class Account:
     ends: tuple[RowEnd, ...]
 
     def total(self, kind: str) -> int:
-        """Return the number of rows whose end has this kind."""
+        """Return the number of rows with ends of this kind."""
         return sum(end.rows for end in self.ends if end.kind == kind)
 
 
@@ -134,7 +134,7 @@ def count_rejects(path: Path | None) -> dict[str, int]:
 
 
 def _read_rejects(path: Path | None) -> Iterator[Mapping[str, str]]:
-    """Yield the rejected records one by one: a list would hold all their text in memory."""
+    """Yield the rejected records one by one. A list would hold all their text in memory."""
     if path is not None:
         with path.open("rb") as lines:
             yield from map(orjson.loads, lines)
@@ -259,7 +259,7 @@ def estimate_from_suspicion(suspicion: Path, rows: list[Path]) -> LabelErrors:
 def estimate_from_reviews(ledger: pl.LazyFrame | None) -> LabelErrors:
     """Return the share of unflagged rows that reviewers corrected or dropped, from the ledger of `settle`.
 
-    Only rows of a random sample are counted, because rows that a reviewer chose do not represent the others.
+    Only rows that were drawn at random count. Rows that a reviewer chose do not represent the others.
     """
     if ledger is None:
         return NOT_ESTIMATED

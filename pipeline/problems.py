@@ -6,8 +6,8 @@ Columns are read as by the stage `ingest`, and texts are cleaned as by the stage
     ->  id "7", prompt "Natalia sold clips to 48 ...", gold "72", solution of 17 characters
 
 The user may name columns, as in `prompt="Body"` or `gold="meta.label"`. The other columns are guessed
-(`presets.guess_layout`). A problem includes the conversation before its question, and its answer options even if they
-have their own column: a question with other options is another problem. A record without an id gets its number in the
+(`presets.guess_layout`). A problem includes the conversation before its question, and the answer options, also from a
+column of their own. So a question with other options is another problem. A record without an id gets its number in the
 file, counted from 1. A record without a readable prompt gets an empty prompt, which is never compared.
 
     make_item_reader(source, ahead, ProblemColumns(), None).read(record)  ->  items for `truegold verify`
@@ -80,14 +80,14 @@ class ProblemColumns:
     preset: str | None = None
     """The layout of the records, such as `gsm8k`; guessed if None."""
     spelling: str = "--{role}-column COLUMN, or {role}=COLUMN in Python"
-    """How a user names a column; quoted in error messages."""
+    """How a user names a column, for error messages."""
 
     def spell(self, role: str) -> str:
         """Return the advice to name the column of a role: `Name the gold column: --gold-column COLUMN, ...`."""
         return f"Name the {role} column: {self.spelling.replace('{role}', role)}"
 
     def resolve(self, samples: list[Mapping[str, Any]], location: str) -> Layout:
-        """Return the layout of the records: the guessed one, with the named columns in place of guessed ones.
+        """Return the layout of the records. Named columns replace guessed ones.
 
         `samples` are some of the records, and `location` names the file in errors. Raises InputError if none of the
         records has a named column.
@@ -166,7 +166,7 @@ def missing_gold(samples: list[Mapping[str, Any]], location: str) -> InputError:
 
 
 def describe_reading(path: Path, named: ProblemColumns) -> str:
-    """Return a line that names the columns a command reads, and gives advice if none of them holds golds."""
+    """Return a line that names the columns that a command reads. If none has golds, the line gives advice."""
     source = open_file(path, "auto", MAX_ROW_BYTES)
     samples = sample_values(islice(source.records, LOOK_AHEAD))
     layout = named.resolve(samples, source.location)
@@ -217,7 +217,7 @@ class _Reader:
     """The layout's columns by role, compiled."""
     cleaner: Cleaner | None
     one_gold: Column | None
-    """The gold column if it is the only source of golds and its values need no extraction, else None."""
+    """The gold column if it is the only source of golds, and its values need no extract. Else None."""
     has_context: bool
     """True if some of the first records have messages before the question."""
 
@@ -257,7 +257,7 @@ class _Reader:
         gold, several = self.columns.get("gold"), self.columns.get("golds")
         if self.one_gold is not None and OTHER_GOLDS not in values:
             value = self.one_gold(values)
-            # Nearly every gold is a short text or a number. Only a text with a bracket can be a list.
+            # Nearly every gold is a short text or a number. A text can be a list only if it has a bracket.
             if type(value) is int or (type(value) is str and "[" not in value):
                 return [text] if (text := _text(value)) is not None else []
         try:

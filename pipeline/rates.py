@@ -12,7 +12,8 @@ samples, is its posterior. Both are mixtures of Beta distributions (`Mixture`):
     posterior   sum over j of  v_j Beta(a_j + c, b_j + n - c)      v_j ~ w_j B(a_j + c, b_j + n - c) / B(a_j, b_j)
 
 In a group of G further samples, the number of passes has a beta-binomial distribution for each component (Skellam 1948,
-J. R. Stat. Soc. B 10, 257-261). The expectations of a mixture are the weighted means of those of its components:
+J. R. Stat. Soc. B 10, 257-261). Each expectation of a mixture is the weighted mean of the same expectation of the
+components:
 
     passes                  E[p]           = a / (a + b)
     all wrong (dead)        E[(1 - p)^G]   = B(a, b + G) / B(a, b)
@@ -25,9 +26,9 @@ wrong samples, but a single distribution predicts 58 %.
 The components of the prior are the same for all data sets. A narrow component at 0 stands for problems that never pass,
 and one at 1 for problems that always pass: the spikes. The Beta distributions between them are evenly spaced in
 log-odds. Only the weights are fitted to a data set: they maximise the likelihood of all counts (empirical Bayes), by
-expectation maximisation (Dempster, Laird and Rubin 1977). Sampling may stop early for some problems, since the
-likelihood does not depend on the reason for stopping. A source or a domain with at least GROUP_ROWS problems has its
-own prior (`Priors`), shrunk towards the prior of all problems.
+expectation maximisation (Dempster, Laird and Rubin 1977). Sampling may stop early for some problems, because the reason
+for stopping does not change the likelihood. A source or a domain with at least GROUP_ROWS problems has its own prior
+(`Priors`), shrunk towards the prior of all problems.
 
 The proposed `max_tokens` is 1.25 times a length that 99.5 % of the right completions do not exceed. A configured limit
 is rejected if it is more than 8 times the proposal, and above 512:
@@ -75,15 +76,15 @@ SPACING = 0.4
 DEVIATION = 0.25
 """The standard deviation of each of these components, in log-odds."""
 FIRST_PROBLEMS = 8.0
-"""The fit starts from a uniform distribution of pass rates, which has the weight of this number of problems."""
+"""The fit starts from a uniform distribution of pass rates. It weighs as much as this number of problems."""
 GROUP_ROWS = 200
 """The minimum number of problems of a source or domain with its own prior."""
 GROUP_PROBLEMS = 20.0
-"""The prior of all problems has the weight of this number of problems in the prior of a group."""
+"""In the prior of a group, the prior of all problems weighs as much as this number of problems."""
 MOST_ROUNDS = 2000
 """The maximum number of rounds of expectation maximisation."""
 SETTLED = 1e-7
-"""Expectation maximisation ends when no weight changes by this much."""
+"""Expectation maximisation ends when every weight changes by less than this."""
 KEPT_WEIGHT = 1e-3
 """The minimum weight of a component that is stored in tables."""
 NEAR_AN_END = 0.01
@@ -91,7 +92,7 @@ NEAR_AN_END = 0.01
 NEGLIGIBLE = 1e-4
 """The minimum weight of a component that is used for intervals."""
 FINENESS = 500
-"""The number of grid steps between 0 and 1 on which the ends of intervals are searched."""
+"""The number of steps in the grid from 0 to 1 in which the ends of intervals are searched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +162,8 @@ class Mixture:
         return float(self.weights @ _likelihood(self.a, self.b, float(group_size), float(group_size)))
 
     def teaching_share(self, group_size: int) -> float:
-        """Return the probability that a group of this size has right and wrong samples, so that it has advantages."""
+        """Return the probability that a group of this size has both right and wrong samples. Such a group has
+        advantages."""
         return float(teaching_shares(self.weights, self.a, self.b, float(group_size)))
 
     def below(self, bounds: Array) -> Array:
@@ -174,8 +176,8 @@ class Mixture:
     def interval(self, level: float = 0.9) -> tuple[float, float]:
         """Return the ends of the shortest interval that contains the pass rate with the probability `level`.
 
-        If p, the probability of a rate strictly between 0 and 1, is above (1 - level) / 5, the interval also contains
-        the share `level` of p. Without this rule, many problems without passes would have the interval from 0 to 0.
+        Let p be the probability of a rate strictly between 0 and 1. If p is above (1 - level) / 5, the interval also
+        contains the share `level` of p. Without this rule, many problems without passes have the interval from 0 to 0.
         """
         never, always = (float(self.weights[ends < AT_AN_END].sum()) for ends in (self.a, self.b))
         between = (self.a >= AT_AN_END) & (self.b >= AT_AN_END) & (self.weights >= NEGLIGIBLE)
@@ -202,7 +204,7 @@ class Mixture:
     def merge(self, most: int) -> Mixture:
         """Return a mixture with at most `most` components.
 
-        The most similar neighbours are joined into a component with their mean and variance.
+        The most similar neighbours are joined. The new component has their common mean and variance.
         """
         order = np.argsort(self.a / (self.a + self.b), kind="stable")
         parts = [Mixture(self.weights[[i]], self.a[[i]], self.b[[i]]) for i in order if self.weights[i] > 0]
@@ -312,9 +314,9 @@ def _any_rate() -> Array:
 def fit_prior(counts: Counts, parent: Mixture | None = None) -> Mixture | None:
     """Return the prior of greatest likelihood, or None if there are no judged samples.
 
-    If `parent`, the prior of a larger set of problems, is given, the result is shrunk towards it.
+    `parent` is the prior of a larger set of problems. If it is given, the result is shrunk towards it.
     """
-    # Sorted, so that a resumed profile has exactly the same prior.
+    # Sorted, so that a resumed profile gives exactly the same prior.
     cells = sorted((cell, rows) for cell, rows in counts.items() if cell[0])
     if not cells:
         return None
@@ -383,7 +385,7 @@ def fit_priors(counts: Mapping[tuple[str, str], Counts]) -> Priors | None:
         parents: tuple[Group, ...] = ((group[0], None), (None, group[1]))
         above = [parent for parent in parents if parent != group and parent in groups]
         rows = sums[group].total()
-        # If a group has the same problems as a larger one, such as the only source, it uses the prior of the larger.
+        # A group with the same problems as a larger group, such as the only source, uses the prior of the larger group.
         is_all_of_another = any(rows == sums[parent].total() for parent in ((None, None), *above))
         if rows < GROUP_ROWS or is_all_of_another:
             continue
@@ -416,7 +418,7 @@ MISTAKE_FACTOR = 8
 SHORT = 512
 """A limit of up to this number of tokens is always accepted."""
 MIN_COMPLETIONS = 200
-"""The minimum number of right completions for a reliable quantile. With fewer, every limit is accepted."""
+"""The minimum number of right completions for a reliable quantile. With fewer completions, every limit is accepted."""
 
 LengthCounts = Mapping[int, int]
 """The number of completions of each length in tokens."""

@@ -1,7 +1,6 @@
 """Chooses the next attempts of a synthesis, within a budget of tokens. An attempt is a completion by a strategy.
 
-An attempt that is right may be kept to be trained on; then it is a positive. The attempts with the highest scores are
-chosen:
+A right attempt may be kept to be trained on. It is then a positive. The attempts with the highest scores are chosen:
 
     score = P(positive) x usefulness / expected tokens
 
@@ -11,8 +10,8 @@ Usefulness is the product of the probability that the row's gold is right and th
 without a right completion. It is halved for every positive that the row has.
 
 The strategy for a row is drawn with the probability that it is the best one (Thompson 1933), so that strategies with
-few attempts are tried, too. Choices do not depend on the order in which samples were finished. A synthesis that was
-killed therefore makes the same choices again.
+few attempts are tried, too. The order in which samples were finished has no effect on the choices. So a synthesis that
+was killed makes the same choices again.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class Tally:
     """The number of attempts that became positives."""
     tokens: int = 0
     by_chance: float = 0.0
-    """The number of right attempts to expect without the strategy: the sum of the rows' pass rates."""
+    """The expected number of right attempts without the strategy: the sum of the rows' pass rates."""
 
     def add(self, hard: HardRow, attempt: Attempt) -> None:
         """Add an attempt at a row to the counts."""
@@ -90,9 +89,9 @@ class TokenBudget:
         self.spent += attempt.tokens
 
     def choose(self, rows: Sequence[HardRow], impossible: Mapping[int, set[str]]) -> list[PlannedAttempt]:
-        """Return the attempts of the next round, the highest score first. Empty if the budget is spent.
+        """Return the attempts of the next round, the highest score first. The list is empty if the budget is spent.
 
-        `impossible` has, for the index of a row, the strategies whose prompt leaves the model no tokens for an answer.
+        `impossible`: row index -> the strategies whose prompt leaves the model no tokens for an answer.
         """
         scored: list[tuple[float, int, PlannedAttempt, float]] = []
         for hard in rows:
@@ -144,7 +143,8 @@ class TokenBudget:
             and (parent is not None or not strategy.needs_failure)
             and not (strategy.uses_gold and hard.row["gold"] is None)
         ]
-        # Strategies that show the gold prove least. They are used only for the last attempt, if all others have failed.
+        # Strategies that show the gold prove least. They are used only for the last attempt, after all others have
+        # failed.
         shown, unshown = ([each for each in possible if each.uses_gold is kind] for kind in (True, False))
         is_last = len(hard.attempts) >= self.config.attempts - 1 or not unshown
         possible = shown if shown and is_last and not hard.positives else unshown
@@ -161,7 +161,7 @@ class TokenBudget:
         return PlannedAttempt(hard, strategy, parent if strategy.needs_failure else None)
 
     def _parent(self, hard: HardRow) -> Attempt | None:
-        """Return the failed attempt to continue: of those with the fewest continuations, the latest one."""
+        """Return the failed attempt to continue: the latest of those with the fewest continuations."""
         failed = [attempt for attempt in hard.attempts if attempt.score is not None and not attempt.passed]
         candidates = [attempt for attempt in [*reversed(failed), *hard.failures] if attempt.depth < self.config.depth]
         return min(candidates, key=lambda attempt: attempt.uses, default=None)

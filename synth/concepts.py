@@ -9,8 +9,8 @@
     "The waiter gets the tip."                         nothing: the problem is about a tip
     "Okay, let me re-read the problem."                nothing: models often begin like this
 
-Words of the problem are not mentions. Some words are mentions only before the first step of the derivation, such as
-"this time" or "not forgetting the 5", since later they may be about such a step. The patterns are in `mentions.toml`.
+Words of the problem are not mentions. Some words, such as "this time" or "not forgetting the 5", are mentions only
+before the first step of the derivation. Later they may be about a step. The patterns are in `mentions.toml`.
 
 To compare texts, the module also finds sentences, words and concepts. Concepts are the meanings that advice often has:
 
@@ -38,7 +38,7 @@ _WORD = re.compile(r"[a-z]+(?:['’][a-z]+)?|[\u3400-\u9fff]")
 """A word such as don't, or a single Chinese character."""
 _SENTENCE_END = re.compile(r"(?<=[.!?;:])\s+|(?<=[。！？；：])|\n+")
 _LATEX_TEXT = re.compile(r"\\(?:text|mbox|textbf|textit|mathrm)\s*\{([^{}]*)\}")
-"""A LaTeX command with text in braces, such as `text{apples}` after a backslash."""
+"""A LaTeX command with text in braces, such as `\\text{apples}`."""
 _LATEX_COMMAND = re.compile(r"\\[a-zA-Z]+")
 HAN = re.compile(r"[\u3400-\u9fff]")
 OPERATION = re.compile(
@@ -106,7 +106,7 @@ def _concept_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 @cache
 def _concept_stems() -> frozenset[str]:
-    """Return the stems of words for concepts. `content_stems` leaves them out, so that they are not counted twice."""
+    """Return the stems of words for concepts. `content_stems` leaves them out, so they are not counted twice."""
     plain = re.compile(r"[a-z]{3,}")
     return frozenset(
         _stem(word) for english, _ in CONCEPTS.values() for word in plain.findall(english.replace("\\w", " "))
@@ -146,7 +146,7 @@ AT_THE_START = [*_read_patterns("at_the_start"), *_read_patterns("chinese_at_the
 IN_COMMENTS = _read_patterns("in_comments")
 """Patterns of mentions in the comments of a program."""
 START_CHARS = 400
-"""The start of an output has at most this number of characters, since a derivation in words may follow."""
+"""The maximum number of characters of the start of an output. A derivation in words may follow."""
 NATURAL = [re.compile(pattern) for pattern in _MENTIONS["openings"]["natural"]]
 """Phrases with which models often begin an answer to a problem alone."""
 _ENDED = re.compile(r"[.!?;:\n。！？；：]\s*$")
@@ -163,7 +163,7 @@ def find_mentions(output: str, problem: str, *, is_program: bool = False) -> lis
     mentions = _search(ANYWHERE, text, known) + _search(AT_THE_START, start, known)
     if is_program:
         mentions += _search(IN_COMMENTS, text, known)
-    # If the last sentence has no end, it leads to the first step, and is not an opening.
+    # A last sentence without an end leads to the first step. It is not an opening.
     return mentions + find_openings(sentences(start)[:-1] if leads_on else sentences(start), known)
 
 
@@ -198,7 +198,7 @@ _DIGIT = re.compile(r"[\d$\\]")
 def find_openings(parts: Sequence[str], known: str) -> list[Mention]:
     """Return the opening sentences that mention an earlier text.
 
-    Such a sentence has no number, no formula and no word of the problem, and it is not about the next step:
+    Such a sentence has no number, no formula and no word of the problem. It is not about the next step either:
 
         "It was not accepted, hence a different route. 12+9=21 ..."     mention
         "The remark helps. 12+9=21 ..."                                   mention

@@ -1,6 +1,6 @@
 """Reads the hard rows: rows that need a right completion to train on (a positive), since they hardly ever pass.
 
-These are the rows that the stage `select` left out as too hard (`hard.parquet`), and the selected rows that never
+Hard rows are the rows that the stage `select` left out as too hard (`hard.parquet`), and the selected rows that never
 passed. Of the failed samples of a row, one is kept for each different answer, the most frequent answer first.
 """
 
@@ -30,11 +30,11 @@ FAILURES = 4
 MOST_GUESSED = 20
 """Whole numbers up to this one are answers that can be guessed."""
 CHANCE_LEVEL = 0.05
-"""Right attempts are guesses if chance explains them with a higher probability than this."""
+"""If chance explains the right attempts at a row with a higher probability than this, they are guesses."""
 _WHOLE = re.compile(r"\$?([-+]?\d{1,3})(?:\.0+)?\$?")
 """A small whole number: `12`, `$-3$`, `5.0`."""
 MAX_SUSPICION = 0.9
-"""Rows that are at fault with a higher probability than this are skipped, since their positives are wrong, too."""
+"""Rows with a higher probability of a fault are skipped, because their positives are wrong, too."""
 
 
 @dataclass
@@ -52,11 +52,11 @@ class Attempt:
     evidence: Mapping[str, Any]
     temperature: float
     parent: Attempt | None = None
-    """The failed attempt that this attempt continues, or None."""
+    """The failed attempt that this one continues, or None."""
     ordinal: int | None = None
     """The number of the attempt among those at its row, or None for a sample of the profile."""
     context: str = ""
-    """The text that replaced the problem in the prompt, or an empty text if the prompt was the problem alone (bare)."""
+    """The text that replaced the problem in the prompt. It is empty if the prompt was the problem alone (bare)."""
     guidance: str = ""
     """The parts of the context about the earlier attempt: feedback, reflection, gold."""
     reflection: str | None = None
@@ -85,7 +85,7 @@ class Attempt:
 
     @property
     def depth(self) -> int:
-        """The number of attempts in the chain that ends with this one, without samples of the profile."""
+        """The length of the chain of attempts that ends with this one. Samples of the profile do not count."""
         before = self.parent.depth if self.parent is not None else 0
         return before + (self.ordinal is not None)
 
@@ -114,7 +114,7 @@ class HardRow:
     """Whether the answer can be guessed: an option, yes or no, or a small whole number."""
     language: Language
     origin: str
-    """`hard` if selection left the row out, `selected` if it selected the row or put it in reserve."""
+    """`hard` if selection left the row out. `selected` if it selected the row or put it in reserve."""
     failures: list[Attempt] = field(default_factory=list)
     """The failed samples of the profile."""
     attempts: list[Attempt] = field(default_factory=list)
@@ -129,7 +129,7 @@ class HardRow:
         """Return False if a right attempt may be a guess.
 
         If the answer of the row can be guessed, two conditions must be met. At least two attempts on the bare prompt
-        are right. And at the row's pass rate, the probability of this number of right attempts or more is at most
+        are right. The probability of at least this number of right attempts, at the row's pass rate, is at most
         CHANCE_LEVEL.
         """
         if not self.is_guessable:
@@ -207,7 +207,7 @@ def _add_failures(rows: Mapping[RowKey, HardRow], samples: Path) -> None:
         counts.setdefault(key, Counter())[answer] += 1
         failed.setdefault(key, {}).setdefault(answer, _as_attempt(sample))
     for key, by_answer in failed.items():
-        # Attempts without an answer come last, since they are the least useful.
+        # Attempts without an answer are the least useful, so they come last.
         order = sorted(by_answer, key=lambda answer: (answer is None, -counts[key][answer], answer or ""))
         rows[key].failures = [by_answer[answer] for answer in order[:FAILURES]]
 

@@ -1,7 +1,8 @@
 """Finds right outputs that repeat the guidance in their prompt, so that they are not trained on.
 
-The guidance is text about a failed attempt that was added to the problem: feedback, a reflection, the gold. Training
-uses the problem alone (the bare prompt), to which such an output does not fit:
+Guidance is a text about a failed attempt: feedback, a reflection, or the gold. The prompt of a retry has the problem
+and guidance. Training uses the problem alone (the bare prompt). An output that repeats guidance does not fit this
+prompt:
 
     guidance  "The 5 apples that he gave away were forgotten; subtract them at the end."
 
@@ -9,13 +10,13 @@ uses the problem alone (the bare prompt), to which such an output does not fit:
     "The 5 apples that he gave away were forgotten, so ..."      quotes: the same sequence of words
     "One must not overlook what was given away at the end."      retells: the same concepts, nothing is computed
     "别忘了最后减去送出的。12+9=21 ..."                               retells in another language
-    "12+9=21, 21-5=16."                                          none: it follows the guidance, as it should
+    "12+9=21, 21-5=16."                                          none: an output should follow the guidance
     "As noted, the 5 come off. 12+9=21 ..."                      mentions the guidance (`concepts`)
     "Not 26: 12+9=21, 21-5=16."                                  denies 26, the answer of the failed attempt
-    "12+9+5=26. No, that is not 26: ..."                         none: it derived 26 itself
+    "12+9+5=26. No, that is not 26: ..."                         none: the output derives 26 before
     "The answer is 16, because 12+9=21 and 21-5=16."             states its answer first
     "16. First add 12 and 9 ..."                                 states its answer first
-    "12+9=21, 21-5=16. The answer is 16."                        none: it derives its answer
+    "12+9=21, 21-5=16. The answer is 16."                        none: the answer is derived
     "The answer is 16."                                          none: nothing is derived
 
 Words of the problem or of the failed attempt are not quotations, because the model can write them without guidance.
@@ -26,7 +27,7 @@ learned from samples of the profile, whose prompts had no guidance:
     800 samples: "let me" in 610 openings, "the user asks" in 93, "as noted" in none
     "Okay, let me think. The user asks ... 12+9=21"    no finding
 
-A habit has an expected rate above MOST_BARE in these samples. The rate has a Beta distribution with the prior PRIOR.
+The expected rate of a habit in these samples is above MOST_BARE. The rate has a Beta distribution with the prior PRIOR.
 With fewer than FEWEST_SAMPLES samples, only the built-in list of natural openings is used (`mentions.toml`).
 """
 
@@ -61,7 +62,7 @@ from truegold.synth.records import Weights
 from truegold.verifiers import judges_solutions, resolve
 
 NEAR = 30
-"""The maximum number of characters between "the answer is" and the answer."""
+"""The maximum number of characters between words like "the answer is" and the answer."""
 _STATEMENT = re.compile(
     r"\banswer\b[^.\n]{0,20}?(?:is|:|=|be)|\bresult\b[^.\n]{0,12}?(?:is|:|=)|\\boxed"
     r"|\b(?:comes? (?:out )?(?:to|at)|arrive at|amounts? to|(?:has|have|ought) to (?:be|equal)"
@@ -70,7 +71,7 @@ _STATEMENT = re.compile(
 )
 """Words that state an answer, such as "the answer is", "the result:", "it comes out to" or "答案是"."""
 _NUMERAL = re.compile(r"(?<![a-z\d.])-?\d[\d,]*(?:\.\d+)?(?![a-z\d]|\.\d)")
-"""A number in a text: -3, 1,200 and 0.5, but neither the 2 of x2 nor the 1.5 of 1.5.2."""
+"""A number in a text: -3, 1,200 or 0.5. The 2 of x2 and the 1.5 of 1.5.2 do not match."""
 _DERIVES = re.compile(r"\bbecause\b|\bsince\b|\bas\b|\bstep\b|\bfirst\b|\bso\b|因为|由于|首先|步")
 """Words of a derivation without operations, such as "because all of them are even"."""
 _DENIED_BEFORE = re.compile(
@@ -98,14 +99,15 @@ _NEW_SENTENCE = re.compile(r"(?:^|[.!?;:\n。！？；：,，>])\s*$")
 _WORD_BEHIND = re.compile(r"(?: ?[%°]?,? [a-z]{2,}| ?[\u3400-\u9fff])(?! ?[-+*/=×÷])")
 """A word right after a number, unless an operation follows the word."""
 MIN_DIGITS = 2
-"""A number with fewer digits at the beginning of a sentence may be a count, or the number of an item."""
+"""A number with fewer digits at the beginning of a sentence is not taken for an answer. It may be a count or the number
+of a step."""
 
 
 def states_answer_first(output: str, problem: str, extracted: str | None) -> bool:
     """Return whether the answer comes before the first step of its derivation.
 
-    `extracted` is the answer as the verifier read it. A number that is not stated as the answer, as in "16. First
-    add ...", counts only if the problem does not contain it.
+    `extracted` is the answer as the verifier read it. "16. First add ..." does not state the number as the answer. Such
+    a number counts only if the problem does not contain it.
     """
     answer = _plain(extracted)
     if not answer or "\n" in answer:
@@ -128,11 +130,12 @@ def states_answer_first(output: str, problem: str, extracted: str | None) -> boo
 
 
 def find_denial(output: str, problem: str, failed: str | None, extracted: str | None) -> str | None:
-    """Return the words by which an output denies the answer of the failed attempt, or opens with it, or None.
+    """Return the words by which an output denies the answer of the failed attempt, or begins with this answer. Else
+    return None.
 
-    `failed` is the answer of the attempt, and `extracted` that of the output, as the verifier read them. It is not a
-    denial if the output derives the number itself, or if the problem contains it. Answers that are not numbers are
-    ignored, because an output may consider options, words and formulas and reject them.
+    `failed` is the answer of the attempt, `extracted` the answer of the output, both as the verifier read them. A
+    number is not denied if the output derives it, or if the problem contains it. Answers that are not numbers are
+    ignored, because an output may consider and reject options, words and formulas.
     """
     answer = _plain(failed)
     if not _NUMERAL.fullmatch(answer) or answer == _plain(extracted) or _position(normal(problem), answer) is not None:
@@ -148,7 +151,7 @@ def find_denial(output: str, problem: str, failed: str | None, extracted: str | 
         return None
     if match := _DENIED_BEHIND.match(behind):
         return f"{answer}{match[0]}"
-    # A derivation begins with numbers of the problem. A new number at its beginning comes from the failed attempt.
+    # A derivation begins with numbers of the problem. Another number at the beginning comes from the failed attempt.
     digits = sum(map(str.isdigit, answer))
     is_first = digits >= MIN_DIGITS and not OPERATION.search(before) and _NEW_SENTENCE.search(before)
     match = _WORD_BEHIND.match(behind)
@@ -171,7 +174,7 @@ def _position(text: str, answer: str) -> int | None:
 MOST_BARE = 0.01
 """A phrase or a pattern with a higher expected rate in bare samples is a habit."""
 MOST_BARE_OF_GUARD = 0.05
-"""A finding about the whole output with a higher expected rate in bare samples is a habit."""
+"""A finding about an output as a whole (`WHOLE_OUTPUT`) with a higher expected rate in bare samples is a habit."""
 MOST_BARE_TOGETHER = 0.02
 """The most frequent patterns become habits until at most this share of bare samples matches any other pattern."""
 PRIOR = Beta(0.5, 99.5)
@@ -183,7 +186,7 @@ ROWS, SAMPLES_OF_ROW = 1000, 4
 _FIGURE = re.compile(r"\d[\d.,]*")
 
 Finding = tuple[str, str]
-"""The rule that matched, and the matched words, which are empty for a rule about the whole output."""
+"""A rule that matched, and the matched words. A rule about the whole output has no words."""
 
 
 @dataclass(frozen=True)
@@ -206,7 +209,7 @@ class Habits:
     phrases: Mapping[Finding, int] = field(default_factory=dict)
     """Phrases that are habits, with the number of samples that have them."""
     rules: Mapping[str, int] = field(default_factory=dict)
-    """Rules that are habits, with the number of samples that match them by other words than `phrases`."""
+    """Rules that are habits, with the number of samples in which words other than `phrases` match them."""
 
     def excuse(self, finding: Finding) -> bool:
         """Return whether a finding is a habit of the policy."""
@@ -234,7 +237,7 @@ def learn_habits(findings: Sequence[Set[Finding]]) -> Habits:
     guards = Counter(rule for sample in left for rule, words in sample if not words)
     rules = {rule: count for rule, count in guards.items() if is_habit(count, MOST_BARE_OF_GUARD)}
     spoken = [{rule for rule, words in sample if words} for sample in left]
-    # The most frequent patterns become habits, until almost no bare sample matches any of the others.
+    # The most frequent patterns become habits, until almost no bare sample matches any other pattern.
     while counts := Counter(rule for sample in spoken for rule in sample):
         rule, count = min(counts.items(), key=lambda pair: (-pair[1], pair[0]))
         if not is_habit(count, MOST_BARE) and not is_habit(sum(map(bool, spoken)), MOST_BARE_TOGETHER):
@@ -245,7 +248,6 @@ def learn_habits(findings: Sequence[Set[Finding]]) -> Habits:
 
 
 def _masked(finding: Finding) -> Finding:
-    """Return a finding with # for each number in its words."""
     return finding[0], " ".join(_FIGURE.sub("#", finding[1]).split())
 
 
@@ -282,7 +284,7 @@ _DIGIT = re.compile(r"\d")
 MIN_WORDS = 5
 """A sentence of the guidance with fewer words cannot be quoted. The language of a shorter problem is unknown."""
 COMPUTING_TIMES = 2
-"""A quotation of a computation must be longer by this factor, since derivations of the same result are much alike."""
+"""A quotation of a computation must be longer by this factor, since derivations of one result are much alike."""
 MIN_STEMS = 3
 """A retelling has at least this number of concepts and stems in common with a sentence of the guidance."""
 _ENGLISH_RUN = re.compile(r"[A-Za-z'’-]{2,}(?:,? [A-Za-z'’-]+){5,}")
@@ -304,32 +306,32 @@ _SCRIPTS = {
 
 
 class LeakReason(StrEnum):
-    """The reasons for which a right output is not trained on."""
+    """The reasons to leave a right output out of the training."""
 
     MENTIONS_ATTEMPT = "mentions_attempt"
-    """It mentions an earlier attempt, or denies its answer."""
+    """The output mentions an earlier attempt, or denies the answer of that attempt."""
     MENTIONS_ADVICE = "mentions_advice"
-    """It mentions feedback, a hint, or the person who gave it."""
+    """The output mentions feedback, a hint, or the person who gave it."""
     QUOTES = "quotes_guidance"
-    """It repeats the words of the guidance."""
+    """The output repeats words of the guidance."""
     RETELLS = "retells_guidance"
-    """It repeats the guidance in other words or in another language."""
+    """The output repeats the guidance in other words or in another language."""
     OTHER_LANGUAGE = "other_language"
-    """It is in another language than its problem."""
+    """The output is in another language than the problem."""
     ANSWER_FIRST = "answer_first"
-    """It states its answer before it derives it."""
+    """The output states an answer before deriving it."""
     IMPLAUSIBLE = "implausible"
-    """It is too improbable after the bare prompt."""
+    """The output is too improbable after the bare prompt."""
     UNCONFIRMED = "unconfirmed"
-    """Its answer can be guessed, and guessing explains the row's right samples on the bare prompt."""
+    """The answer can be guessed, and guessing explains the right samples of this row on the bare prompt."""
     NEAR_COPY = "near_copy"
-    """It is nearly the same as another positive of the row."""
+    """The output is nearly the same as another positive of the row."""
     OVER_SHARE = "over_share"
-    """Its strategy has more than its maximum share of the positives."""
+    """The strategy of the output has more than its maximum share of the positives."""
 
 
 WHOLE_OUTPUT = (LeakReason.OTHER_LANGUAGE, LeakReason.ANSWER_FIRST)
-"""The reasons that are about an output as a whole. They may be habits, too."""
+"""The reasons that are about an output as a whole. They can be habits."""
 
 
 @dataclass(frozen=True)
@@ -367,8 +369,8 @@ def check_output(
 ) -> LeakReport:
     """Return all findings about an output.
 
-    `extracted` is its answer, as the verifier read it. If the output is a program (`is_program`), its comments are
-    searched, too, but its language and its first step are not checked.
+    `extracted` is the answer of the output, as the verifier read it. In a program (`is_program`), comments are
+    searched, too. The language and the order of a program are not checked.
     """
     mentions = [
         mention
@@ -381,7 +383,7 @@ def check_output(
     kinds = {mention.kind for mention in mentions}
     quote = find_quote(output, sources.guidance, sources.problem, sources.attempt, config)
     retold = retold_share(output, sources.guidance, sources.problem, sources.attempt)
-    whole = set() if is_program else _look_at_the_whole(output, sources.problem, extracted, config)
+    whole = set() if is_program else _whole_output_reasons(output, sources.problem, extracted, config)
     flagged = {
         LeakReason.MENTIONS_ATTEMPT: "attempt" in kinds or denial is not None,
         LeakReason.MENTIONS_ADVICE: "advice" in kinds,
@@ -405,12 +407,12 @@ def find_in_bare(sample: BareSample, config: LeakConfig) -> set[Finding]:
     mentions = find_mentions(sample.completion, problem, is_program=sample.is_program)
     findings: set[Finding] = {(mention.rule, mention.words) for mention in mentions}
     if not sample.is_program:
-        whole = _look_at_the_whole(sample.completion, problem, sample.extracted, config)
+        whole = _whole_output_reasons(sample.completion, problem, sample.extracted, config)
         findings |= {(reason, "") for reason in whole}
     return findings
 
 
-def _look_at_the_whole(output: str, problem: str, extracted: str | None, config: LeakConfig) -> set[LeakReason]:
+def _whole_output_reasons(output: str, problem: str, extracted: str | None, config: LeakConfig) -> set[LeakReason]:
     """Return the reasons in `WHOLE_OUTPUT` that apply to an output."""
     flagged = {
         LeakReason.OTHER_LANGUAGE: is_in_another_language(output, problem),
@@ -432,7 +434,8 @@ def _triples(text: str) -> set[tuple[str, ...]]:
 
 
 def find_quote(output: str, guidance: str, problem: str, attempt: str, config: LeakConfig) -> str | None:
-    """Return words that the output quotes from the guidance and that are not in problem or attempt, or None."""
+    """Return words that the output quotes from the guidance, or None. Words of the problem or of the attempt are not
+    quotations."""
     output_words, known = words(normal(output)), normal(f"{problem}\n{attempt}")
     known_words = words(known)
     for sentence in sentences(normal(guidance)):
@@ -453,10 +456,10 @@ def find_quote(output: str, guidance: str, problem: str, attempt: str, config: L
 
 
 def retold_share(output: str, guidance: str, problem: str, attempt: str) -> float:
-    """Return the largest share of a sentence of the guidance that a sentence of the output retells.
+    """Return the largest share of a sentence of the guidance that one sentence of the output retells.
 
-    It is the share of the sentence's stems and concepts, without those that problem or attempt have. Sentences that
-    compute something are skipped, since an output should follow the guidance.
+    The share counts stems and concepts. Those of problem or attempt are left out. Sentences that compute something are
+    skipped, since an output should follow the guidance.
     """
     known = normal(f"{problem}\n{attempt}")
     known_stems, known_concepts = content_stems(known), concepts(normal(problem))
@@ -468,7 +471,7 @@ def retold_share(output: str, guidance: str, problem: str, attempt: str) -> floa
         new_concepts = concepts(sentence) - known_concepts
         for candidate in candidates:
             is_translated = bool(HAN.search(candidate)) != bool(HAN.search(sentence))
-            # Stems differ between languages, concepts do not.
+            # Concepts are the same in all languages. Stems differ.
             meanings = new_concepts if is_translated else new_stems | new_concepts
             retold = meanings & (concepts(candidate) if is_translated else content_stems(candidate))
             if len(retold) >= MIN_STEMS:
@@ -479,8 +482,8 @@ def retold_share(output: str, guidance: str, problem: str, attempt: str) -> floa
 def is_in_another_language(output: str, problem: str) -> bool:
     """Return whether a part of an output is in another language than its problem.
 
-    Such a part is another script (Chinese in an English answer), six English words in sequence in a Chinese answer, or
-    a sentence that is certainly in another language. If the problem has fewer than MIN_WORDS words, return False.
+    Examples are Chinese in an English answer, six English words in sequence in a Chinese answer, or a sentence that is
+    certainly in another language. Returns False if the problem has fewer than MIN_WORDS words.
     """
     problem_words = words(normal(problem))
     if len(problem_words) < MIN_WORDS:

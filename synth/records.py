@@ -7,8 +7,8 @@
     context_logprobs        log p(output | prompt, context), of the engine that sampled the output
     bare_logprobs           log p(output | prompt), of the same engine, only for the guards (`leaks`)
 
-Training computes log p(output | prompt) again in its own forward pass, because log-probabilities of another engine
-make importance ratios wrong (docs/explain/distillation.md).
+Training computes log p(output | prompt) again in its own forward pass. Log-probabilities of another engine make
+importance ratios wrong (docs/explain/distillation.md).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class DistilledRow(RowReference):
     sequence_weight: float
     """min(1, p(output | prompt) / p(output | prompt, context))."""
     geometric_weight: float
-    """exp of the mean over tokens of log p(token | prompt) - log p(token | prompt, context), at most 1. All three
+    """exp of the mean over tokens of log p(token | prompt) - log p(token | prompt, context), at most 1. The three
     weights use the probabilities of the sampling engine at temperature 1."""
     strategy: str
     strategy_version: str

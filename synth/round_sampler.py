@@ -29,8 +29,8 @@ from truegold.synth.config import SynthConfig
 from truegold.synth.hard_rows import HardRow
 
 Ask = tuple[HardRow, tuple[int, ...], int]
-"""A request for a completion: the row, the prompt, and the number of the first sample of this prompt. The next request
-for the same prompt and settings gets the next number."""
+"""A request for a completion: the row, the prompt, and the number of the first sample of this prompt. Later requests
+for the same prompt and settings get the next numbers."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class _Round:
         return list(draws)
 
     def spend(self, request: RowRequest, tokens: int) -> None:
-        """Do nothing: `TokenBudget` counts the tokens of attempts."""
+        """Do nothing. `TokenBudget` counts the tokens of attempts."""
 
     def record(self, draw: Draw, verdict: VerdictRecord | None) -> None:
         """Record the verdict on a sample."""

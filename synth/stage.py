@@ -6,8 +6,8 @@
                                         reserve.parquet     the rows in reserve, without those 48
 
 A row that selection left out as too hard becomes a selected row if it now has a positive. In training, the model gets
-the prompt of the row alone, without the hints by which the positive was made, and the positive is added to the model's
-own samples. Held-out rows are never used.
+the prompt of the row without the hints that were used to make the positive. The positive is added to the model's own
+samples. Held-out rows are never used.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ EXAMPLES = 5
 """The maximum number of positives that the report shows."""
 EXAMPLE_CHARS = 600
 BECAME_TRAINABLE = "distilled_positive"
-"""The reason in the ledger for a row that selection left out and that now has a positive."""
+"""The reason in the ledger for a row that selection left out, and that a positive brings back."""
 
 
 @stage_function(version=3, isolated=True, judges="hard", store=".samples")
@@ -59,8 +59,8 @@ def synth(inputs: Mapping[str, Path], config: SynthConfig, out_dir: Path, progre
     """Make positives.
 
     The inputs are `hard`, `selected` and `reserve` from the selection, `profile`, `suspicion` and `samples` from the
-    profile, and the checkpoint in the folder `model`, which a scripted engine does not need. Samples in `store` are not
-    drawn again. Writes distilled.parquet, attempts.parquet, selected.parquet, reserve.parquet and the ledger.
+    profile, and the folder `model` with the checkpoint. A scripted engine needs no checkpoint. Samples in `store` are
+    not drawn again. Writes distilled.parquet, attempts.parquet, selected.parquet, reserve.parquet and the ledger.
     """
     started = time.monotonic()
     strategies = [load_strategy(spelling) for spelling in config.strategies]

@@ -35,9 +35,9 @@ class Strategy:
 
     name: str
     version: str
-    """A text that changes whenever a prompt does."""
+    """A text that changes with every change of a prompt."""
     answer: Mapping[str, str] = field(default_factory=dict)
-    """The text that replaces the problem, by language. If it is empty, the problem itself is the prompt."""
+    """The text that replaces the problem, by language. If there is none, the prompt is the problem."""
     reflection: Mapping[str, str] = field(default_factory=dict)
     """The prompt that asks for a reflection on the failed attempt, by language. Empty for no reflection."""
     uses_gold: bool = False

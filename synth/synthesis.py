@@ -15,8 +15,8 @@ Feedback describes the verdict on a failed attempt, in English or Chinese, witho
     the answer is (1, 2], the gold is a number                 "... It is an interval, where a number is asked for."
     2 of 5 tests of a program pass                             "It passes 2 of 5 tests. This one fails: ..."
 
-The kind of the gold is mentioned only if the answer is of another kind. For a failing test, its input, the expected
-output and the actual output are shown, since the tests are part of the task.
+The kind of the gold is mentioned only if the answer is of another kind. Feedback on a failing test shows its input, the
+expected output and the actual output, because tests are part of the task.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ from truegold.synth.strategies import fill
 from truegold.verifiers import Reason
 
 SHOWN_CHARS = 300
-"""Feedback shows at most this number of characters of an answer, an input or an output."""
+"""The maximum number of characters of an answer, an input or an output in feedback."""
 
 Phrases = Mapping[str, Mapping[str, str]]
 """The phrases of one language, by section and name."""
 PHRASES: Mapping[str, Phrases] = tomllib.loads(files("truegold.synth").joinpath("feedback.toml").read_text("utf-8"))
 """The phrases by language: the `sentences`, the `details` of a failing test, and the `kinds` of answers."""
 
-# The kind of an answer is the first one that matches: 1,200; 1/2 or 1e-5; (C); (1, 2]; \{1, 2\}; x + \pi.
+# Examples, in order: 1,200; 1/2 or 1e-5; (C); (1, 2]; \{1, 2\}; x + \pi. The first pattern that matches gives the kind.
 _KINDS = (
     ("whole", re.compile(r"[-+]?\d[\d,]*")),
     ("number", re.compile(r"[-+]?[\d.,]*\d(?:\s*/\s*\d+)?\s*%?|\\d?frac\{\d+\}\{\d+\}|[-+]?\d+(?:\.\d+)?e[-+]?\d+")),
@@ -112,7 +112,7 @@ def _describe_mismatch(shown: str, evidence: Mapping[str, Any], phrases: Phrases
     gold = evidence.get("gold")
     if isinstance(gold, str) and gold:
         answer_kind, gold_kind = kind_of(answer), kind_of(gold)
-        # The kinds whole and number are not distinguished, since that reveals something about the gold.
+        # A difference between whole number and number is not mentioned, because it reveals something about the gold.
         if answer_kind != gold_kind and {answer_kind, gold_kind} != {"whole", "number"}:
             kinds = {"answer_kind": phrases["kinds"][answer_kind], "gold_kind": phrases["kinds"][gold_kind]}
             text += " " + phrases["sentences"]["other_kind"].format(**kinds)
@@ -136,14 +136,14 @@ def _cut(text: str) -> str:
 
 
 FIRST_BARE_SAMPLE = 10_000
-"""The number of the first sample of a bare prompt (the problem alone). Lower numbers are those of the profile, which
-may have samples of the same prompt and settings."""
+"""The number of the first sample of a bare prompt (the problem alone). Lower numbers belong to the profile, which may
+have samples of the same prompt and settings."""
 LEAST_LOGPROB = math.log(0.1)
 """The value of `least_logprob` if there are too few samples to measure it."""
 RAREST = math.log(0.001)
-"""A right output may be less probable than usual by this factor (its logarithm), because problems are hard."""
+"""Problems are hard, so a right output may be less probable than usual by this factor (its logarithm)."""
 SCORED_SAMPLES, LOW_SHARE = 200, 0.01
-"""`least_logprob` is the value that 99 % of at most 200 samples reach."""
+"""`least_logprob` is the value that 99 % of at most 200 bare samples reach."""
 
 
 @dataclass
@@ -177,16 +177,16 @@ class Synthesis:
         self._bare = bare
         self.habits = learn_habits([find_in_bare(sample, config.guards) for sample in bare])
         self.no_room: dict[str, NoRoom] = {}
-        """By strategy: the prompts that leave the model no tokens for an answer."""
+        """Strategy -> the prompts that leave the model no tokens for an answer."""
         self._rows, self._config, self._sampler, self._reflector = rows, config, sampler, reflector
         self._bare_prompts: dict[int, tuple[int, ...]] = {}
-        """By index of the row: the tokens of the problem alone."""
+        """Row index -> the tokens of the problem alone."""
         self._impossible: dict[int, set[str]] = {}
-        """By index of the row: the strategies whose prompt leaves the model no tokens for an answer."""
+        """Row index -> the strategies whose prompt leaves the model no tokens for an answer."""
         self.budget = budget
 
     def run(self, progress: Progress) -> None:
-        """Make rounds of attempts until the budget is spent. The attempts are added to their rows."""
+        """Make rounds of attempts until the budget is spent. Attempts are stored in their rows."""
         progress.start("synthesis", self._config.budget_tokens)
         while round_attempts := self.budget.choose(self._rows, self._impossible):
             before = self.budget.spent
@@ -203,7 +203,8 @@ class Synthesis:
         return self._bare_prompts[hard.index]
 
     def _round(self, round_attempts: Sequence[PlannedAttempt]) -> list[tuple[HardRow, Attempt]]:
-        """Make the attempts of a round, and return them with their rows. If a prompt is too long, skip the attempt."""
+        """Make the attempts of a round, and return them with their rows. Attempts with a prompt that is too long are
+        skipped."""
         for planned in round_attempts:
             self._prepare(planned)
         self._reflect([planned for planned in round_attempts if planned.strategy.reflection])
@@ -244,7 +245,7 @@ class Synthesis:
             planned.values |= {"attempt": shown, "feedback": planned.feedback}
 
     def _reflect(self, attempts: Sequence[PlannedAttempt]) -> None:
-        """Sample the reflections for attempts, unless the prompt for a reflection is too long."""
+        """Sample the reflections for attempts. An attempt whose prompt for a reflection is too long gets none."""
         asks: list[Ask] = []
         asking = []
         for planned in attempts:
@@ -296,7 +297,7 @@ class Synthesis:
     def describe_no_room(self) -> list[str]:
         """Return a line for each strategy whose prompt was too long for some rows:
 
-        "reflect: no room in 458 of 458 rows: its prompt takes 210 of 128 tokens or more."
+        "reflect: the prompt is too long in 458 of 458 rows: it has at least 210 tokens, and the model takes 128."
         """
         made: dict[str, set[int]] = {name: set() for name in self.no_room}
         for hard in self._rows:
@@ -304,13 +305,13 @@ class Synthesis:
             for name in made_here & made.keys():
                 made[name].add(hard.index)
         return [
-            f"{name}: no room in {no_room.rows:,} of {len(made[name]):,} rows: its prompt takes "
-            f"{no_room.tokens:,} of {no_room.max_model_len:,} tokens{' or more' if no_room.rows > 1 else ''}."
+            f"{name}: the prompt is too long in {no_room.rows:,} of {len(made[name]):,} rows: it has "
+            f"{'at least ' if no_room.rows > 1 else ''}{no_room.tokens:,} tokens, "
+            f"and the model takes {no_room.max_model_len:,}."
             for name, no_room in sorted(self.no_room.items())
         ]
 
     def _as_attempt(self, planned: PlannedAttempt, answer: SampledAnswer, temperature: float) -> Attempt:
-        """Return the attempt with a sampled answer."""
         verdict, hard, shown = answer.verdict, planned.hard, planned.strategy.placeholders
         assert verdict is not None
         guidance = [text for text in (planned.feedback, planned.reflection) if text]
@@ -355,7 +356,7 @@ class Synthesis:
         attempt.leaks["bare_probability"] = round(math.exp(mean(attempt.bare_logprobs)), 4)
         reasons = list(report.reasons)
         if not attempt.context:
-            # Weights compare the prompt with and without a context. Without a context, other checks are needed.
+            # Weights compare the prompt with and without a context. An attempt without a context needs other checks.
             if is_improbable(attempt.bare_logprobs, self.least_logprob):
                 reasons.append(LeakReason.IMPLAUSIBLE)
             if not hard.is_beyond_chance(attempt):
@@ -396,8 +397,8 @@ class Synthesis:
 def is_improbable(logprobs: Sequence[float], least: float) -> bool:
     """Return whether an output is too improbable.
 
-    `least` is a mean log-probability per token (`Synthesis.least_logprob`). The sum over all tokens may be lower than
-    with `least` by up to -RAREST. An output of 10 tokens may be .69 per token below `least`, one of 1,000 tokens .007.
+    `least` is a mean log-probability per token (`Synthesis.least_logprob`). The sum over all tokens may be up to
+    -RAREST below n * `least` for n tokens: 10 tokens may be .69 below `least` each, 1,000 tokens .007.
     """
     return math.fsum(logprobs) < least * len(logprobs) + RAREST
 

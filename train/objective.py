@@ -65,8 +65,8 @@ PPO_BOUNDS, GSPO_BOUNDS = (0.2, 0.28), (3e-4, 4e-4)
 """The default bounds (low, high) of `objective.clip`: the ratio is clipped to 1 - low and 1 + high."""
 _LOWER, _UPPER = GSPO_BOUNDS
 UNCLIPPED = (1 - PPO_BOUNDS[0], 1 + PPO_BOUNDS[1])
-"""The range of ratios that PPO's default clip does not change. If a token's ratio of trainer to sampler is outside of
-this range, the token is clipped even before the first update."""
+"""The range of ratios that PPO's default clip leaves unchanged. A token whose ratio of trainer to sampler is outside of
+this range is clipped even before the first update."""
 MAX_LOG = 80.0
 """Log-ratios are cut at this value before exp, so that exp does not overflow float32."""
 FEW_LENGTHS = 8
@@ -112,9 +112,9 @@ def _bounded_exp(values: Tensor) -> Tensor:
 def interpolated_proximal(current: PerToken, rollout: PerToken, staleness: PerCompletion | PerToken) -> PerToken:
     """Return an approximation of the log-probabilities `old` [B, T] that needs no forward pass.
 
-    A-3PO, arXiv 2512.06547: a rollout + (1 - a) current, where a is 1/d for tokens sampled by weights d versions old,
-    and 0 for fresh tokens. staleness: d for each completion [B], or for each token [B, T] if a completion has tokens of
-    several versions.
+    A-3PO, arXiv 2512.06547: a rollout + (1 - a) current. a is 1/d for tokens from weights that are d versions old, and
+    0 for fresh tokens. staleness: d for each completion [B]. If a completion has tokens of several versions, d for each
+    token [B, T].
     """
     share = torch.where(staleness > 0, 1.0 / staleness.clamp(min=1.0), 0.0)
     if share.dim() == 1:
@@ -126,9 +126,9 @@ def interpolated_proximal(current: PerToken, rollout: PerToken, staleness: PerCo
 def off_policy_sequence_mask(
     current: PerToken, rollout: PerToken, advantages: PerCompletion, mask: PerToken, delta: float
 ) -> PerCompletion:
-    """Return a mask [B] that is 0 for wrong completions that have already become much less likely, else 1.
+    """Return a mask [B] that leaves out wrong completions which have already become much less likely.
 
-    These are the completions with A < 0 and mean(rollout - current) > delta, in nats per token. DeepSeek-V3.2, arXiv
+    The mask is 0 if A < 0 and mean(rollout - current) > delta, in nats per token, and else 1. DeepSeek-V3.2, arXiv
     2512.02556, eq. 9.
     """
     drift = torch.where(mask > 0, rollout - current, 0).sum(1) / mask.sum(1).clamp(min=1)
@@ -166,8 +166,8 @@ def covariances(logprobs: AllTokens, advantages: AllTokens) -> AllTokens:
 def choose_covariant(values: AllTokens, config: CovarianceConfig, seed: int) -> AllTokens:
     """Return a mask [tokens] of the tokens that `objective.covariance` treats, from the covariances of all tokens.
 
-    kl: the tokens with the highest covariances, `share` of all tokens. clip: as many random tokens (by `seed`) with
-    covariances between `low` and `high`. The same input gives the same mask on every rank.
+    kl: the share `share` of tokens with the highest covariances. clip: the same number of random tokens (by `seed`),
+    with covariances between `low` and `high`. The same input gives the same mask on every rank.
     """
     count = max(1, int(config.share * len(values)))
     if config.kind == "kl":
@@ -200,8 +200,8 @@ def positive_weight(advantages: PerCompletion, lengths: PerCompletion, floor: fl
     lengths: T, the output tokens of each completion [B], or ones to count completions. Returns `max_weight` if no
     smaller weight is enough, and 1 if there are only positive or only negative advantages.
 
-    The advantages of a group sum to 0. But in a mean over tokens, long completions count more. Wrong completions are
-    usually longer, so that without the weight most of the batch's gradient lowers probabilities.
+    The advantages of a group sum to 0. But in a mean over tokens, long completions count more, and wrong completions
+    are usually longer. So without the weight most of the batch's gradient lowers probabilities.
     """
     mass = advantages * lengths
     positive, negative = float(mass.clamp(min=0).sum()), float(-mass.clamp(max=0).sum())
@@ -213,7 +213,8 @@ def positive_weight(advantages: PerCompletion, lengths: PerCompletion, floor: fl
 def effective_size(masses: PerCompletion) -> float:
     """Return the effective number of completions with these weights m, (sum |m|)^2 / sum m^2 (Kish 1965).
 
-    It is the number of completions if all weights are equal, near 1 if one is far above the others, and 0 if all are 0.
+    This is the number of completions if all weights are equal. It is near 1 if one weight is far above the others, and
+    0 if all are 0.
     """
     absolute = masses.abs()
     squares = float((absolute**2).sum())
@@ -350,9 +351,9 @@ def clip_causes(
 
         log current/rollout  =  engine + staleness + update
 
-        engine      old - rollout for fresh tokens, sampled by the weights in training; for stale tokens, old - rollout
-                    cut at `engine_difference`
-        staleness   the remainder of old - rollout for stale tokens, sampled by older weights
+        engine      fresh tokens (sampled by the weights in training): old - rollout
+                    stale tokens (sampled by older weights): old - rollout, cut at `engine_difference`
+        staleness   stale tokens: the remainder of old - rollout
         update      current - old: the optimizer steps on this batch so far
 
     A token is clipped if the ratio current/rollout is beyond the bound for the sign of its advantage. The causes that
@@ -421,8 +422,10 @@ MAX_LOG_RATIO = 20.0
 
 @dataclass(frozen=True)
 class TokenLoss:
-    """The loss of each token, and the tokens whose ratio was out of bounds. On these tokens PPO and GSPO have no
-    gradient, CISPO and TOPR have a gradient with bounded weight."""
+    """The loss of each token, and the tokens whose ratio was out of bounds.
+
+    On tokens out of bounds, PPO and GSPO have no gradient. CISPO and TOPR have a gradient with bounded weight.
+    """
 
     loss: PerToken
     """The loss of each token, with gradient, [B, T]."""
@@ -445,8 +448,8 @@ def ppo_clip(
 ) -> TokenLoss:
     """Return -min(rho A, clip(rho, 1 - low, 1 + high) A).
 
-    PPO, arXiv 1707.06347, eq. 7, with clip-higher as in DAPO (arXiv 2503.14476, eq. 8). With dual > 1 the loss is at
-    most -dual A where A < 0 (dual clip, arXiv 1912.09729).
+    PPO, arXiv 1707.06347, eq. 7, with clip-higher as in DAPO (arXiv 2503.14476, eq. 8). Where A < 0, `dual` > 1 limits
+    the loss to -dual A (dual clip, arXiv 1912.09729).
     """
     return _clipped(_ratio(current, old), advantages, low, high, dual)
 
@@ -489,9 +492,9 @@ def cispo(current: PerToken, old: PerToken, advantages: Advantages, mask: PerTok
 def topr(current: PerToken, old: PerToken, advantages: Advantages, mask: PerToken) -> TokenLoss:
     """Return -A log p where A > 0, and -sg[clip(rho, 0, 1)] A log p where A < 0.
 
-    sg stops the gradient. The less likely a token of a wrong completion has become, the less it is pushed down further.
-    Tapered off-policy REINFORCE, arXiv 2503.14286, with the ratio of each token as in ROLL; the paper uses the ratio of
-    the whole completion. At the first step on a batch rho is 1, and the loss is plain REINFORCE.
+    sg stops the gradient. A token of a wrong completion that has become unlikely is pushed down less. Tapered
+    off-policy REINFORCE, arXiv 2503.14286. The ratio is that of each token, as in ROLL; the paper uses the ratio of the
+    whole completion. At the first step on a batch rho is 1, and the loss is plain REINFORCE.
     """
     ratio = _ratio(current, old).detach()
     advantage = _per_token(advantages, current)
@@ -570,7 +573,8 @@ CHEN_EPSILON = 1e-6
 
 
 class Groups:
-    """Sums and means of rewards by group. A group has the completions of one prompt; unjudged ones are skipped."""
+    """Sums and means of rewards by group. A group has the completions of one prompt. Unjudged completions are
+    skipped."""
 
     def __init__(self, rewards: PerCompletion, groups: GroupIndex, right: CompletionMask | None = None) -> None:
         """Group the rewards [B] of completions; NaN marks a completion that could not be judged.
@@ -635,8 +639,8 @@ def rloo(groups: Groups) -> PerCompletion:
 def reinforce_pp(groups: Groups) -> PerCompletion:
     """Return r, whitened over the batch, so that groups of one completion work too.
 
-    REINFORCE++, arXiv 2501.03262, without a KL term in the reward. In the mean and standard deviation each completion
-    has the same weight, independent of its length.
+    REINFORCE++, arXiv 2501.03262, without a KL term in the reward. In the mean and standard deviation all completions
+    weigh the same, long or short.
     """
     return _whitened(groups.rewards, groups.judged)
 
@@ -683,8 +687,8 @@ def _by_counts(function: Callable[[int, int, int], tuple[float, float]], groups:
 
 
 # Pass@k is the probability that at least one of k completions is right. The functions below take the number n of a
-# prompt's completions and the number c of right completions among them, with 1 <= k <= n. Apart from `rho`, they return
-# two numbers: the value of each right completion and the value of each wrong completion.
+# prompt's completions and the number c of right completions among them, with 1 <= k <= n. All except `rho` return two
+# numbers: the value of each right completion, and of each wrong one.
 
 
 def rho(n: int, c: int, k: int) -> float:
@@ -696,7 +700,8 @@ def rho(n: int, c: int, k: int) -> float:
 
 
 def chen(n: int, c: int, k: int) -> tuple[float, float]:
-    """Return the mean z-score of the rewards of the k-subsets with a certain right completion, and a wrong one.
+    """Return the mean z-score of the rewards of the k-subsets that contain a given right completion; then for a wrong
+    one.
 
     Pass@k training, arXiv 2508.10751. A subset's reward is 1 if it has a right completion. With R = rho(n, c, k) and
     s = sqrt(R (1 - R)) + 1e-6, a right completion gets (1 - R) / s and a wrong one (1 - R - C(n - c - 1, k - 1) /

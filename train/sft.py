@@ -7,8 +7,8 @@ covers the completion only. Dialogues, {"messages": [...]}, become one or more s
 same tools, template arguments and reminder as in rollouts. Without `data`, the examples are the worked solutions of
 curated rows that the row's verifier accepts. A killed run continues from its last checkpoint.
 
-Planning a run imports this module for the stage's version. So modules that load torch or DeepSpeed are imported inside
-functions.
+Planning a run imports this module, to read the stage's version. So modules that load torch or DeepSpeed are imported
+inside functions.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ CALCULATOR = re.compile(r"<<[^<>]*>>")
 HASHED_ANSWER = re.compile(r"\n?####\s*.*\s*\Z")
 """GSM8K's last line: `#### 21`."""
 ONLY_DIALOGUES = "the prompts of rollouts have tools or template_args, which the prompts of single answers lack"
-"""The reason why SFT on single answers is refused before a training on such dialogues."""
+"""The reason to refuse SFT on single answers before a training on such dialogues."""
 WRITE_DIALOGUES = 'Write examples as dialogues, {"messages": [...]}, into the file sft.data.'
 """The advice that follows `ONLY_DIALOGUES`."""
 
@@ -97,7 +97,7 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
         )
     engine = TrainingEngine(inputs["model"], config.optimizer, pad_id(encoder), config.seed, progress.note)
     packed = config.packing and engine.pack()
-    # These weights use the probabilities of the initial model, so they are computed before a checkpoint is loaded.
+    # The weights use the probabilities of the initial model. So they are computed before a checkpoint is loaded.
     weights = distilled_weights(engine, fitting, [trust[id(each)] for each in fitting], config) if positives else None
     resumed = engine.load(out_dir / CHECKPOINTS)
     first = resumed[0] if resumed else 0
@@ -109,7 +109,7 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
         progress.note(f"from step {first} on {change}")
     with listening():
         loss = _take_steps(engine, fitting, weights, steps, first, config, out_dir, progress)
-        # A signal does not interrupt the export, because no checkpoint has the last steps.
+        # No checkpoint has the last steps, so a signal does not interrupt the export.
         engine.export(out_dir / "checkpoint", encoder.tokenizer)
         engine.check_export(out_dir / "checkpoint")
     facts = {"steps": len(steps), "final_loss": round(loss, 4) if steps else None, "packed": packed}
@@ -134,7 +134,7 @@ def _take_steps(
     from truegold.train.model.saved_states import generator_states
 
     losses = [line["loss"] for line in read_whole_lines(out_dir / "metrics.jsonl")[:first]]
-    # The run may end at any time until an update changes the weights of the last finished step.
+    # A signal may end the run until an update changes the weights of the last finished step.
     engine.may_end = True
     with MetricsLog(out_dir, first, config.trackers) as log:
         for step in range(first, len(steps) + 1):
@@ -273,7 +273,7 @@ def _parse_example(path: Path, line_number: int, line: bytes) -> dict[str, Any]:
 
 
 def dialogues_of(turns: TurnsConfig) -> DialoguesConfig:
-    """Return the settings with which examples get the same prompts as the rollouts of `turns`.
+    """Return settings that give examples the same prompts as the rollouts of `turns`.
 
     The environment is created once, to read its tools. Raises ConfigError if it cannot be created.
     """

@@ -3,10 +3,9 @@
     deduplicate(rows, prompt=1)       deduplicate: prompt must be a text or None; this is int 1.
     verify_batch(rows, workers="4")   verify_batch: workers must be a whole number; this is str '4'. Type workers=4.
     compose([{"name": "a"}], ...)     compose: terms[0] must be a Term; this is dict {'name': 'a'}. Type Term(...).
-    verify("5", "5", "math")          verify takes at most 2 arguments by position. Name the next: verifier='math'.
     TruegoldReward(unjudgd=0)         TruegoldReward has no argument 'unjudgd'. Did you mean 'unjudged'? There are: ...
 
-Rows of data come in many types, and their annotation is `Any`: a bad row gets a verdict and raises nothing.
+Rows of data are annotated as `Any` and are not checked here. A bad row gets a verdict instead of an error.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _SIMPLE: dict[Any, tuple[tuple[type, ...], str]] = {
     Path: ((os.PathLike, str), "a path"),
     type(None): ((type(None),), "None"),
 }
-"""For a type in an annotation: the types of its values, and its name in errors."""
+"""Maps a type in an annotation to the types of allowed values, and to its name in errors."""
 
 
 _ENTRIES = {"Any": "", "str": " of texts", "int": " of whole numbers", "float": " of numbers"}
@@ -54,7 +53,7 @@ class _Kind:
     def __init__(self, hint: Any) -> None:
         self.words = ""
         self.exact: frozenset[type] = frozenset()
-        """Types whose values are right, which is tested first because it is fast."""
+        """Types whose values are right. They are compared first, which is fast."""
         self._types: tuple[type, ...] = ()
         self._entry: _Kind | None = None
         """The values of a list."""
@@ -88,7 +87,7 @@ class _Kind:
         self.words += f" or {words}" if self.words and words else words
 
     def mistake(self, name: str, value: Any) -> tuple[str, str | None] | None:
-        """Return what is wrong with the value of an argument, and what to do about it; or None."""
+        """Return the fault of an argument's value and the remedy, or None for a right value."""
         # A bool is not taken for a number, although bool is a subclass of int.
         is_wrong_bool = isinstance(value, bool) and bool not in self.exact
         if self.allows_all or (isinstance(value, self._types) and not is_wrong_bool):
@@ -131,7 +130,7 @@ class _Kind:
 
 
 def _is_list_like(value: Any) -> bool:
-    """Say whether a value has entries: a list, a tuple, an iterator, a column of a table; not a text or a dict."""
+    """Return True for a list, a tuple, an iterator or a column of a table, and False for a text or a dict."""
     return hasattr(value, "__iter__") and not isinstance(value, str | bytes | Mapping)
 
 
@@ -146,13 +145,25 @@ def checked_class(kind: C) -> C:
     return kind
 
 
-def checked_names(kind: C) -> C:
-    """Check only the names of the arguments of a class, whose values are data."""
-    kind.__init__ = _with_checks(kind.__init__, kind.__name__, checks_values=False)  # type: ignore[misc]
-    return kind
+def refuse(function: Callable[..., Any], **arguments: Any) -> None:
+    """Raise ConfigError for the first of some arguments that does not fit the function's annotation.
+
+    Functions that run for every response test their arguments themselves, and call this only for an error.
+    """
+    for name, kind in _kinds_of(function).items():
+        if name in arguments and (mistake := kind.mistake(name, arguments[name])) is not None:
+            raise ConfigError(f"{function.__qualname__}: {mistake[0]}", mistake[1])
 
 
-def _with_checks(function: Callable[P, R], label: str, *, checks_values: bool = True) -> Callable[P, R]:
+def _kinds_of(function: Callable[..., Any]) -> dict[str, _Kind]:
+    """Return what each named argument of a function may be."""
+    variadic = (Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL)
+    hints = get_type_hints(function)
+    named = (each for each in signature(function).parameters.values() if each.kind not in variadic)
+    return {each.name: _Kind(hints.get(each.name, Any)) for each in named}
+
+
+def _with_checks(function: Callable[P, R], label: str) -> Callable[P, R]:
     parameters = list(signature(function).parameters.values())
     by_position = [each.name for each in parameters if each.kind is not Parameter.KEYWORD_ONLY]
     kinds: dict[str, _Kind] = {}
@@ -163,14 +174,10 @@ def _with_checks(function: Callable[P, R], label: str, *, checks_values: bool = 
 
     @wraps(function)
     def call(*args: P.args, **keywords: P.kwargs) -> R:
-        if checks_values and not kinds:
+        if not kinds:
             # Annotations are read at the first call, when all modules are imported.
-            hints = get_type_hints(function)
-            variadic = (Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL)
-            kinds.update(
-                {each.name: _Kind(hints.get(each.name, Any)) for each in parameters if each.kind not in variadic}
-            )
-        for name, value in named(args, keywords) if checks_values else ():
+            kinds.update(_kinds_of(function))
+        for name, value in named(args, keywords):
             kind = kinds.get(name)
             if kind is None or type(value) in kind.exact:
                 continue
@@ -179,7 +186,7 @@ def _with_checks(function: Callable[P, R], label: str, *, checks_values: bool = 
         try:
             return function(*args, **keywords)
         except TypeError as error:
-            # Only the call itself is explained here, and no error inside of the function.
+            # An error from inside of the function is raised unchanged.
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:
                 raise
             raise _misfit(parameters, label, args, keywords, error) from None

@@ -15,9 +15,9 @@ Each of these becomes a row for the verifier `choice`. The prompt is the questio
 gold is the letter B. Distractors and the right option have no order. They are ordered by a hash of the question's
 text, so gold may be another letter.
 
-Indices count from 0 if one of the first records has the index 0. They count from 1 if one of these records has an index
-that equals the number of options. If neither holds, the source is refused with an error. A row whose answer is not an
-option is rejected as `answer_no_option`.
+Indices count from 0 if one of the first records has the index 0. They count from 1 if a record has an index that equals
+its number of options. If neither holds, the source is refused with an error. A row whose answer is not an option is
+rejected as `answer_no_option`.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ def option_columns(names: Iterable[str]) -> list[str]:
 def choice_of(values: Values, question: str | None) -> tuple[list[str], str] | None:
     """Return the options of a single record and the letters of the right options, or None if it has no options.
 
-    Also returns None if the right option has a separate column and the question does not list the options, since their
-    order is then unknown. Raises Unusable if the answer is not an option, or is an index that may count from 0 or 1.
+    Also returns None if the order of the options is unknown: the right option has a separate column, and the question
+    does not list the options. Raises Unusable if the answer is not an option, or an index that may count from 0 or 1.
     """
     if (chosen := find_choices(values.keys(), [values])) is None:
         return None

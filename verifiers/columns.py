@@ -265,8 +265,8 @@ def find_column(role: Role, samples: Sequence[Mapping[str, Any]], exclude: Itera
     Exact names come first. Otherwise case, blanks and hyphens are ignored: "Correct Answer" counts as
     `correct_answer`. If several prompt columns differ only in this way, the one whose texts have most words is used.
 
-    A gold column that holds only true and false is used only if no other column fits. So is a prompt column that
-    repeats one instruction in all records, while another column holds the questions.
+    Two kinds of columns are used only if no other column fits: a gold column with only true and false, and a prompt
+    column with the same instruction in all records while another column holds the questions.
     """
     columns = dict.fromkeys(name for values in samples for name in values)
     names = [name for name in spelled(NAMES[role], columns) if name not in exclude]

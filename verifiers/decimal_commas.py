@@ -49,7 +49,7 @@ _OTHERWISE = re.compile(rf"\d,\s|,\d+,\d|,\d{{3}}\.\d|{_POINT.pattern}")
 
 
 def with_points(text: str) -> str:
-    """Return the text with decimal points in place of decimal commas, and without separators of thousands."""
+    """Return the text with its decimal commas replaced by points, and without separators of thousands."""
     if "," not in text and "." not in text:
         return text
     pairs = [match.span() for match in _PAIR.finditer(text)]

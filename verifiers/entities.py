@@ -20,7 +20,7 @@ _ENTITY = re.compile(
 
 
 def decode_entities(text: str) -> str:
-    """Return the text with characters in place of entities such as `&lt;`, or `&amp;lt;` if escaped twice."""
+    """Return the text with entities replaced by their characters: `<` for `&lt;` and for `&amp;lt;`."""
     return _ENTITY.sub(_decode, text) if "&" in text and ";" in text else text
 
 

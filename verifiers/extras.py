@@ -47,8 +47,8 @@ def _not_installed(package: str, extra: str) -> SetupError:
 def check_torch_builds() -> None:
     """Raise SetupError if torch and torchvision are builds for different devices.
 
-    A CPU build has "+cpu" in its version. vLLM for CPUs requires torchvision, and a package index without CPU builds
-    installs torchvision's CUDA build; transformers then cannot be imported. This function imports none of them.
+    A CPU build has "+cpu" in its version. vLLM for CPUs requires torchvision. A package index without CPU builds
+    installs torchvision's CUDA build, and then transformers cannot be imported. This function imports none of them.
     """
     try:
         torch, torchvision = version("torch"), version("torchvision")

@@ -13,7 +13,7 @@ list. One exception: `"['72', '73']"` in a column of data is a list that was wri
 
     Gold                                                   Meaning
     "see the solution below", "siehe S. 3", "同上", "证明略"    refers elsewhere: cannot be compared
-    "N/A", "TBD", "null", "None", "-", "?", "\\boxed{}"       a placeholder; only for `exact` the text of an answer
+    "N/A", "TBD", "null", "None", "-", "?", "\\boxed{}"       a placeholder; for `exact` an answer
     "none", "no solution", "undefined", "0"                   an answer
 
 Without an answer in gold, a verdict has no score: 0 would punish right answers, and 1 would reward "N/A".
@@ -140,7 +140,7 @@ def gold_and_arguments(
 
 
 def _array_of(tensor: Any) -> Any:
-    """Return a torch tensor as a numpy array, whose scalars print 0.1 as 0.1 in any precision."""
+    """Return a torch tensor as a numpy array. A float32 of 0.1 then prints as 0.1."""
     tensor = tensor.detach().cpu()
     try:
         return tensor.numpy()

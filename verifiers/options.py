@@ -5,10 +5,10 @@
 
 Each function `..._option` raises `BadOption` for a bad value and returns None, or a default, for an absent option.
 
-`info` comes from data, from a call or from a configuration. A bad value in a row leaves the row unjudged: the verifier
-catches `BadOption` once and returns `bad_option_verdict`. A row may hold options of several verifiers. It therefore may
-have any option of a built-in verifier; any other option leaves it unjudged (`registry.unknown_option`). A call or a
-configuration may name only options that the verifier declares (`registry.declared`), and is checked before any work.
+    `info` of              allowed options                       a bad option
+    a row                  those of all built-in verifiers       the verdict has no score (`registry.unknown_option`)
+    a call                 those of the verifier                 raises an error (`registry.declared`)
+    a configuration        those of the verifier                 raises an error before any work
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class AnswerVerifier(ABC):
     """The keys of `info` that are required."""
 
     def check_options(self, info: Mapping[str, Any]) -> None:
-        """Raise BadOption for an invalid value. The response here is empty, so `_judge` must read the options first."""
+        """Raise BadOption for an invalid value. An empty response is judged: `_judge` reads the options first."""
         verdict = self("", None, info=info)
         if verdict.reason is Reason.VERIFIER_ERROR:
             raise BadOption(verdict.evidence["error"])

@@ -23,7 +23,7 @@ from truegold.verifiers.answers.choice import ChoiceVerifier
 from truegold.verifiers.answers.format import FormatVerifier, LengthVerifier
 from truegold.verifiers.answers.numeric import NumericVerifier
 from truegold.verifiers.answers.text_match import ExactVerifier, RegexVerifier
-from truegold.verifiers.checked import checked
+from truegold.verifiers.checked import refuse
 from truegold.verifiers.code import CodeVerifier
 from truegold.verifiers.decorator import FunctionVerifier, guarded
 from truegold.verifiers.gold import OTHER_GOLDS, BadGold, gold_and_arguments, golds_in, judge_any, mistake_in_golds
@@ -79,9 +79,8 @@ class _ImportedVerifier:
         return resolve, (self.spelling,)
 
 
-@checked
 def verify(
-    response: str, gold: Any = None, *, verifier: str | Verifier = "math", problem: str | None = None, **arguments: Any
+    response: str, gold: Any = None, verifier: str | Verifier = "math", problem: str | None = None, **arguments: Any
 ) -> Verdict:
     r"""Return the verdict on one response, judged against its gold answer or against tests.
 
@@ -93,6 +92,9 @@ def verify(
     gold is a list, each entry is accepted. For many rows `verify_batch` is faster and has deadlines. Raises ConfigError
     for an unknown verifier, an unknown argument, an invalid value, or a response that is not a text.
     """
+    is_known = isinstance(verifier, str) or isinstance(getattr(verifier, "name", None), str)
+    if not (is_known and isinstance(response, str) and (problem is None or isinstance(problem, str))):
+        refuse(verify, response=response, verifier=verifier, problem=problem)
     try:
         golds = golds_in(gold)
     except BadGold as error:
@@ -174,8 +176,8 @@ def check_options(verifier: str | Verifier, info: Mapping[str, Any]) -> None:
 def unknown_option(verifier: Verifier, info: Mapping[str, Any]) -> str | None:
     """Return a line about the first unknown option of a row, or None if all are known.
 
-    A row may hold options of several verifiers: options of every built-in verifier are known. If the verifier does not
-    declare its options, every option is allowed.
+    A row may hold options of several verifiers, so the options of every built-in verifier are known. If `verifier` does
+    not declare its options, every option is allowed.
     """
     known = declared(verifier)
     return _first_unknown(verifier.name, known, tuple(info)) if known else None

@@ -4,7 +4,7 @@
     fill_form("Total: {gold} apples", "42")  ->  "Total: 42 apples"      a template of the user's (`--gold-response`)
 
 A verifier with `gold_response` makes right responses itself. For any other verifier, such as a plain function,
-`find_form` finds the form in which most golds pass; test answers are then put into that form.
+`find_form` finds the form in which most golds pass. An audit puts its test answers into this form.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from truegold.verifiers.checked import checked, checked_class
+from truegold.verifiers.checked import checked_class, refuse
 from truegold.verifiers.registry import find_option_mistakes
 from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.verdict import Verdict
@@ -67,13 +67,17 @@ class Reward:
     """The names of the terms whose missing score made the value None."""
 
 
-@checked
 def compose(terms: Sequence[Term], verdicts: Sequence[Verdict], clip: tuple[float, float] | None = None) -> Reward:
     """Return the reward of one completion from its verdicts, one for each term in order.
 
     `clip` holds the lower and the upper bound of the sum. Raises ConfigError if the terms have mistakes
     (`find_mistakes`), or if there is not exactly one verdict for each term.
     """
+    of_their_kinds = all(isinstance(term, Term) for term in terms) and all(
+        isinstance(each, Verdict) for each in verdicts
+    )
+    if not of_their_kinds:
+        refuse(compose, terms=terms, verdicts=verdicts)
     _check(terms)
     if clip is not None and not (len(clip) == 2 and clip[0] <= clip[1]):
         raise ConfigError(f"compose: clip is {clip!r}.", "It holds the lower and the upper bound, such as (-1, 1).")

@@ -299,7 +299,7 @@ def chinese_places(text: str) -> str:
 def plain_number(text: str) -> Fraction | None:
     r"""Return the number if the whole text is one number, else None.
 
-    `2\frac{5}{3}` is not read: it is not a mixed number, but may be a product.
+    `2\frac{5}{3}` is not read, because it may be a product. A mixed number has a fraction below 1.
     """
     sign = -1 if text[:1] == "-" else 1
     body = text[1:].lstrip() if text[:1] in ("-", "+") else text

@@ -2,9 +2,9 @@ r"""Cleans one text step by step, so that every change is recorded with its reas
 
     "How many&nbsp;apples?<br>"  ->  html_entities  ->  html_tags  ->  whitespace  ->  "How many apples?"
 
-The steps run in rounds until the text no longer changes: a step may uncover work for an earlier step. In code only
-CRLF and NUL are changed, since other characters may be part of a program's meaning. The steps for markup and LaTeX are
-in `markup`. The steps here handle characters, and the wrapping that a data set or a chat puts around a problem:
+A step may uncover work for an earlier step, so the steps run in rounds until the text no longer changes. In code only
+CRLF and NUL are changed, because other characters may be part of a program's meaning. The steps for markup and LaTeX
+are in `markup`. The steps here handle characters, and the words that a data set or a chat puts around a problem:
     "\ufeffHow  many\u00a0apples?\r\n\r\n\r\n\r\nGive a number. \n"              "How  many apples?\n\nGive a number."
     "Question 3: How many apples?"                                                     "How many apples?"
     "How many \u0430pples?" (\u0430 is the Cyrillic a)                                   "How many apples?"
@@ -30,10 +30,10 @@ from truegold.verifiers import ConfigError
 from truegold.verifiers.entities import decode_entities
 
 END_SPAN = 200
-"""Boilerplate is searched for in this many characters at the end of a text, since a user's pattern may be slow."""
+"""The number of characters at the end of a text that are searched for boilerplate. A user's pattern may be slow."""
 
 _UNKNOWN_TO_RE2 = re.compile(r"[^\S \t\n\f\r]|[^\D0-9]")
-"""Blanks and digits that Python's `\\s` and `\\d` match and RE2's do not."""
+"""Blanks and digits that Python's `\\s` and `\\d` match, but RE2's `\\s` and `\\d` do not match."""
 _LOOKAROUND = re.compile(r"\(\?<?[=!](?:[^()\[\]\\]|\\.|\[(?:[^\]\\]|\\.)+\]|\([^()]*\))*\)")
 _UNLIKE_RE2 = re.compile(r"(?<!\\)\$(?![^\[]*\])|\\[ABZbwW]|(?<!\[)\^")
 r"""The parts of a pattern that RE2 matches differently: `$`, `^`, `\b`, `\w` and the like."""
@@ -50,7 +50,7 @@ _FULL_WIDTH_SIGN = re.compile("[\uff01-\uff5e]")
 _EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff66-\uff9f]")
 """Letters of the scripts with full-width punctuation."""
 _LATIN_WORD = re.compile(r"[A-Za-z]{3}")
-"""A word of prose. Full-width commas become ASCII only in prose: the gold `1，200` may be two numbers."""
+"""A word of prose. Full-width commas become ASCII only in prose, because the gold `1，200` may be two numbers."""
 _LIGATURE_OR_STYLED = re.compile("[\ufb00-\ufb06]|[\U0001d400-\U0001d7cb]{3,}|[\U0001d7ce-\U0001d7ff]")
 """A ligature, a word in mathematical letters, or a mathematical digit. A single mathematical letter stays: it may be a
 vector."""
@@ -85,7 +85,8 @@ class Boilerplate:
         self._may_cut = _glance(config.boilerplate, config.boilerplate_end)
 
     def cut(self, text: str) -> str:
-        """Return `text` without boilerplate. A phrase stays if less than `min_prompt_chars` of text would be left."""
+        """Return `text` without boilerplate. A phrase stays if fewer than `min_prompt_chars` characters would be
+        left."""
         while (shorter := self._cut_phrase(text)) is not None:
             text = shorter
         return text
@@ -115,10 +116,8 @@ def _compile(pattern: str, field: str, frame: str) -> re.Pattern[str]:
 
 
 def _glance(starts: Sequence[str], ends: Sequence[str]) -> re2.Pattern[str] | None:
-    """Return one RE2 pattern that matches wherever any of the patterns matches, as a fast first test.
-
-    Lookarounds are removed, so the RE2 pattern may match more. Returns None if RE2 might read a pattern differently.
-    """
+    """Return one RE2 pattern that matches wherever any of the patterns matches. It is a fast first test. Lookarounds
+    are removed, so the RE2 pattern may match more. Returns None if RE2 may read a pattern differently."""
     bare = [_LOOKAROUND.sub("", pattern) for pattern in (*starts, *ends)]
     if any("(?" in part.replace("(?:", "") or _UNLIKE_RE2.search(part) for part in bare):
         return None
@@ -151,7 +150,7 @@ def unify_encoding(text: str) -> str:
         if _LATIN_WORD.search(text) and not _EAST_ASIAN.search(text):
             text = text.translate(_FULL_WIDTH)
     text = _LIGATURE_OR_STYLED.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
-    # Removing an invisible character can bring a letter and its accent together, so NFC is applied again.
+    # A removed invisible character can bring a letter and its accent together. So NFC is applied again.
     return unicodedata.normalize("NFC", _STRAY_JOINER.sub("", text))
 
 
@@ -181,8 +180,8 @@ PROSE: tuple[Step, ...] = (
     ("lost_backslashes", markup.restore_backslashes),
     ("stray_dollar", markup.drop_stray_dollar),
 )
-"""The steps of a round, in order. Mojibake and damaged LaTeX come first: a later step removes control characters, by
-which these faults are recognised."""
+"""The steps of a round, in order. Mojibake and damaged LaTeX come first, because a later step removes the control
+characters that show them."""
 
 
 @dataclass(frozen=True, slots=True)

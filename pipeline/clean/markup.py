@@ -11,8 +11,8 @@ r"""Repairs HTML and damaged LaTeX in a text, where only one reading makes sense
     such that:\n(A) 5\n(B) 7                     line breaks              line breaks were written as `\n`
     What is $x$? $                               What is $x$?             the last dollar sign was stray
 
-A tag of one letter is replaced only together with its closing tag, since `a<b>c` may be an inequality. Signs with more
-than one reading, row ends (`\\`), `\(` and `\)` are not changed. Every function takes time linear in the text.
+A tag of one letter is replaced only together with its closing tag, because `a<b>c` may be an inequality. Signs with
+more than one reading, row ends (`\\`), `\(` and `\)` are not changed. Every function takes time linear in the text.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from truegold.pipeline.text.prose import DELIMITED
 from truegold.verifiers.math.vocabulary import COMMANDS
 
 # Each pattern matches a control character before the rest of a command: "<tab>imes" was `\times`. The list for answers
-# (`verifiers.math.reading.normal`) is longer: in prose, "<tab>o" is seldom `\to`.
+# (`verifiers.math.reading.normal`) is longer. In prose, "<tab>o" is seldom `\to`.
 _DAMAGED = (
     (re.compile("\x0c(?=rac\\b|rac\\d|orall|rom|box|loor|latfrac)"), r"\\f"),
     (re.compile("\x08(?=eta|oxed|egin\\{|inom|ar\\{|mod|ullet|ig[lrgm]|oldsymbol|ecause)"), r"\\b"),
@@ -58,7 +58,8 @@ _ARGUMENT = r"\{(?:[^{}]|\{[^{}]{1,40}\}){1,60}\}"
 _LOST = re.compile(
     rf"(?<![A-Za-z\\/\"'`])(?<!backslash\}})(?:[dt]?frac(?=\s{{0,2}}{_ARGUMENT}\s{{0,2}}\{{)|sqrt(?=\s{{0,2}}(?:\[\d\])?{_ARGUMENT}))"
 )
-r"""A command without its backslash, `frac{1}{2}` or `sqrt[3]{2}`. Not part of `\frac` or of a path, `a/frac`."""
+r"""A command without its backslash: `frac{1}{2}` or `sqrt[3]{2}`. Parts of `\frac` and of a path such as `a/frac` do
+not match."""
 _ONE_FORMULA = re.compile(
     r"(?=[^\n]*\\[A-Za-z])(?![^\n]*(?:\\[(\[]|(?<![\\A-Za-z{])[A-Za-z]{3,}\s+[A-Za-z]{2,}))(?:\$(?!\s?[\d.])[^$\n]+|[^$\n]+\$)"
 )
@@ -66,7 +67,8 @@ _ONE_FORMULA = re.compile(
 _NEWLINE = re.compile(
     r"(?<!\\)\\n(?=\\(?:begin|end|item|\[|\()|\([A-Za-z0-9]{1,3}\)|\\n(?![a-z])|(?!(?:Right|Left|V)[a-z])[A-Z][a-z]*\b|\s*\Z)"
 )
-r"""A line break written as backslash and n: `\n(a)`, `\nFind`, `\n\begin`. Not `\nRightarrow` or `\nVdash`."""
+r"""A line break written as backslash and n: `\n(a)`, `\nFind`, `\n\begin`. `\nRightarrow` and `\nVdash` do not match.
+"""
 _END_DOLLAR = re.compile(r"[.?!。？！]\s{0,5}\$\Z")
 
 _ATTRIBUTES = r"(?:\s+[a-zA-Z][\w:-]{0,30}\s?=\s?(?:\"[^\"<>]{0,300}\"|'[^'<>]{0,300}'|[\w.#%-]{1,60})){0,12}\s*"
@@ -77,7 +79,7 @@ _LAID_OUT = (
 _PAIRED = (
     "html|body|head|code|pre|mark|kbd|samp|var|cite|abbr|label|caption|dl|dt|dd|main|header|footer|figure|figcaption"
 )
-"""Tags that are replaced only together with their closing tags, like tags of one letter."""
+"""Tags that are replaced only together with their closing tags, as are tags of one letter."""
 _TAG = re.compile(rf"<(?P<close>/?)(?P<name>{_LAID_OUT}|{_PAIRED}|tr|td|th){_ATTRIBUTES}/?>", re.IGNORECASE)
 _CODE = re.compile(r"(```.*?```|`[^`'\n]{1,300}`)", re.DOTALL)
 """Code in Markdown. The text may be about its tags: "What does `<table>` do?"."""
@@ -107,9 +109,9 @@ def repair_commands(text: str) -> str:
 def halve_backslashes(text: str) -> str:
     r"""Return the text with doubled backslashes halved.
 
-    All backslashes are halved if every run of them has an even length and at least one pair stands before a command.
-    Otherwise only pairs before a command are halved. If such a text has an environment (`\begin`), it is unchanged,
-    since the rows of an environment end in `\\`.
+    All backslashes are halved if every run of them has an even length and at least one pair is before a command.
+    Otherwise only pairs before a command are halved, unless the text has an environment (`\begin`), because its rows
+    end in `\\`. Such a text is unchanged.
     """
     if "\\\\" not in text or len(text) > MAX_CHARS:
         return text
@@ -122,7 +124,7 @@ def halve_backslashes(text: str) -> str:
 
 
 def _is_command(match: re.Match[str]) -> bool:
-    """Return True if the letters after two backslashes begin with a command: `fracx` does, `where` does not."""
+    """Return True if the letters after two backslashes begin with a command: `fracx` passes, `where` fails."""
     letters = match[1]
     if match[2] and letters in COMMANDS:
         return True
@@ -139,7 +141,7 @@ def restore_backslashes(text: str) -> str:
         return text
     if DELIMITED.search(text):
         return DELIMITED.sub(lambda match: _LOST.sub(r"\\\g<0>", match[0]), text)
-    # A short text whose only words are these commands is a formula, such as a gold.
+    # A short text whose only words are these commands is a formula. An example is a gold.
     if len(text) <= 1000 and not re.search(r"(?<![\\A-Za-z])(?!(?:[dt]?frac|sqrt)\b)[A-Za-z]{3,}", text):
         return _LOST.sub(r"\\\g<0>", text)
     return text
@@ -148,7 +150,7 @@ def restore_backslashes(text: str) -> str:
 def unescape_newlines(text: str) -> str:
     r"""Return the text with line breaks in place of written `\n`.
 
-    Texts with a program (a code fence or the word `print`) are unchanged, since a program may contain `\n` itself.
+    Texts with a program (a code fence or the word `print`) are unchanged, because a program may contain `\n`.
     """
     if "\\n" not in text or len(text) > MAX_CHARS or "```" in text or "print" in text:
         return text
@@ -156,7 +158,7 @@ def unescape_newlines(text: str) -> str:
 
 
 def drop_stray_dollar(text: str) -> str:
-    """Return the text without a dollar sign that lacks its partner; amounts of money stay."""
+    """Return the text without a dollar sign that lacks its partner. Amounts of money stay."""
     if text[-1:] != "$" and text[:1] != "$":
         return text
     if (text.count("$") - text.count("\\$")) % 2 == 0:

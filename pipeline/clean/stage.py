@@ -56,20 +56,21 @@ TextColumn = Literal["gold", "solution", "prompt"]
 _TEXTS: tuple[TextColumn, ...] = ("gold", "solution", "prompt")
 """The columns that are cleaned. The prompt comes last: the cleaned gold is needed to find a leak in it."""
 MIN_CUT = 0.02
-"""The minimum share of prompts for which a cut phrase is reported. Rarer phrases are exercise numbers and the like."""
+"""A cut phrase is reported if at least this share of prompts had it. Rarer phrases are exercise numbers and the
+like."""
 CUTS_SHOWN, CUT_CHARS = 3, 160
 KEPT_NOTES = (*PROVENANCE_NOTES, FILE)
 """The notes that `ingest` wrote and `clean` keeps."""
 _Changes = list[tuple[str, Edit]]
 """The edits of a row, each with its column."""
 _Fault = tuple[str, dict[str, Any]]
-"""The reason to drop a row, with the found and the allowed value."""
+"""The reason to drop a row, with the value that was found and the allowed value."""
 
 
 @stage_function(version=6, tunable=("workers",), aims=("workers",))
 def clean(inputs: Mapping[str, Path], config: CleanConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Clean every row, part by part, and drop rows without a usable prompt or gold."""
-    # The language model takes 80 MB, and only the workers need it.
+    # The language model takes 80 MB. Only the workers need it.
     if config.languages and (unknown := sorted(set(config.languages) - known_languages())):
         raise ConfigError(
             f"clean.languages: unknown: {', '.join(unknown)}.", "Give ISO 639-1 codes, such as en, zh, de."
@@ -97,7 +98,7 @@ def _heavy_losses(dropped: Path, report: StageReport) -> list[dict[str, Any]]:
 
 
 def _explain_drops(reason: str, rows: list[DropRecord]) -> Cause:
-    """Return a cause if the prompts are shorter than the golds, as happens if their columns are exchanged."""
+    """Return a cause if the prompts are shorter than the golds. Then their columns may be exchanged."""
     if reason != "prompt_too_short" or any(len(row["gold"] or "") <= len(row["prompt"]) for row in rows):
         return Cause()
     return Cause(
@@ -171,7 +172,7 @@ class Cleaner:
         config = self._config
         if domain == "code":
             return clean_code(text, config.skip)
-        # A prompt above the limit is dropped anyway, and cutting "Q:" off its start a million times would take hours.
+        # A prompt above the limit is dropped. Cutting "Q:" off its start a million times would take hours.
         if column != "prompt" or len(text) > 4 * config.max_prompt_chars:
             return clean_prose(text, config.skip)
 

@@ -19,7 +19,7 @@ are returned as a list of dicts.
     write_rows_file("train.csv", folder)                             ->  train.csv, which is not copied
     keep_rows(polars_frame, [1, 3])                                  ->  a polars frame of its first and third row
 
-Errors use the names of the caller's arguments, and not the names of temporary files:
+Errors name the caller's arguments in place of temporary files:
 
     curate(rows, flags={})                ->  curate has no argument 'flags'. Did you mean 'flag'? There are: clean, ...
     curate(rows, columns={"question": 1}) ->  columns: there is no role 'question'. There are: prompt, gold, ...
@@ -78,7 +78,7 @@ Rows = Any
 """A frame of polars or pandas, a `datasets.Dataset`, a sequence of dicts, or the path of a file."""
 
 REASONS_SHOWN = 4
-"""The number of most frequent reasons that are shown for each step."""
+"""The number of reasons that are shown for each step, the most frequent first."""
 
 FORMS = "a polars or pandas frame, a datasets.Dataset, a list of dicts, or the path of a file"
 
@@ -177,7 +177,7 @@ def _write_json_lines(rows: Iterable[Any], path: Path, label: str) -> Path:
             try:
                 file.write(orjson.dumps(json_safe(row), option=orjson.OPT_APPEND_NEWLINE))
             except Unusable:
-                # A lone surrogate is written as an escape, so that the reader rejects only this row.
+                # A lone surrogate is written as an escape. So the reader rejects only this row.
                 file.write(json.dumps(row, default=str, skipkeys=True).encode() + b"\n")
     if not count:
         raise InputError(f"{label} has no rows.")
@@ -194,7 +194,8 @@ def _describe(value: Any) -> str:
 
 
 FILE_PREFIX = "data.file."
-"""The prefix of the data's settings in a configuration. Errors leave it out, because here they are arguments."""
+"""The prefix of the data's settings in a configuration. Errors leave it out, because the settings are arguments
+here."""
 
 
 def make_config(function: str, path: Path, source: Mapping[str, Any], sections: Mapping[str, Any]) -> CurationConfig:
@@ -222,7 +223,7 @@ def check_names(names: Iterable[str], known: Iterable[str], statement: str) -> N
 def merge_columns(columns: Mapping[str, Any] | None, **names: str | None) -> dict[str, Any]:
     """Return a mapping of roles to columns, from `columns` and from keyword arguments.
 
-    Raises ConfigError for a role that does not exist, or is given twice.
+    Raises ConfigError for a role that does not exist, and for a role with two columns.
     """
     merged = dict(columns or {})
     check_names(merged, Columns.model_fields, "columns: there is no role")
@@ -236,10 +237,8 @@ def merge_columns(columns: Mapping[str, Any] | None, **names: str | None) -> dic
 
 
 def add_guessed_columns(path: Path, columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the named columns, with guessed columns for the gold of a prompt and for the worked solution.
-
-    Some rules need the worked solution.
-    """
+    """Return the named columns. Columns for the gold of a prompt and for the worked solution are added if they can be
+    guessed."""
     if "prompt" not in columns:
         return dict(columns)
     source = open_file(path, "auto", MAX_ROW_BYTES)
@@ -255,8 +254,8 @@ def add_guessed_columns(path: Path, columns: Mapping[str, Any]) -> dict[str, Any
 
 @contextmanager
 def named_in_errors(files: Mapping[Path, str]) -> Iterator[None]:
-    """Within this context, replace the paths of temporary files in errors by the caller's names, such as
-    `against[0]`."""
+    """Within this context, errors name `against[0]` instead of the path of a temporary file. `files` maps paths to
+    names."""
     try:
         yield
     except TruegoldError as error:
@@ -322,14 +321,13 @@ class Curated:
     """The finished stages in their order."""
 
     def __repr__(self) -> str:
-        """Return a few lines of text on the steps and on the places of the rows."""
+        """Return a few lines of text about the steps, and the numbers of rows in `.rows`, `.dropped` and `.rejects`."""
         steps = self._steps()
         widths = [max(map(len, column)) for column in zip(*steps, strict=True)]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(step, widths, strict=True)) for step in steps]
         return "\n".join([f"Curated: {self._summary()}", *(f"  {line}".rstrip() for line in lines)])
 
     def _repr_html_(self) -> str:
-        """Return a table of the steps in HTML, for notebooks."""
         lines = ["".join(f"<td>{escape(cell)}</td>" for cell in step) for step in self._steps()]
         table = "".join(f"<tr>{line}</tr>" for line in lines)
         return f"<p><b>Curated</b>: {escape(self._summary())}</p><table>{table}</table>"
@@ -557,7 +555,7 @@ def _curated(finished: Sequence[StageResult]) -> Curated:
 
 
 def _labels(rows: Rows, path: Path, name: str) -> dict[Path, str]:
-    """Return the name for the temporary file of these rows in errors, empty for rows that are a file."""
+    """Return the name that errors give the temporary file of these rows. Rows that are a file need none."""
     return {} if isinstance(rows, str | Path) else {path: name}
 
 

@@ -1,9 +1,9 @@
-"""Gates a data set, as continuous integration gates code: checks each row before the set is used for training.
+"""Checks a data set before it is used for training, as continuous integration checks code.
 
     gate(Path("train.jsonl"), GateOptions(against=("math500",)), NullProgress()).failed          [Check.GOLD, ...]
 
-The set is curated as by `truegold curate`, in a temporary folder. A row violates a check if curation rejects, drops or
-flags it, would hold it back, or edits it to repair damage. A gate makes further checks of verifiers and tests:
+The set is curated as by `truegold curate`, in a temporary folder. A row violates a check if curation rejects, drops,
+flags or repairs the row, or would hold it back. Further checks are for verifiers and tests:
 
     row with gold "72"          must reject "", "I do not know." and "\\boxed{}" (`empty`)
     row with tests              must reject an empty program and `pass` (`empty`), and assert something (`skipped`)
@@ -18,8 +18,8 @@ Every violation has a check and a kind, which is curation's reason:
     truncated_text: {"sign":"ends with a comma or a hyphen", ...}      check flags, kind truncated_text
     exact_duplicate: {"kept":"train.jsonl:3", ...}                     check dropped, kind exact_duplicate
 
-A check and a kind may each have a bound. `junit_xml` and `sarif_log` write the outcomes for machines: CI shows JUnit as
-tests, and code hosts show SARIF at the lines of files.
+A check and a kind may each have a bound: the number or share of rows that may violate it. `junit_xml` and `sarif_log`
+write the outcomes for machines: CI shows JUnit as tests, and code hosts show SARIF at the lines of files.
 """
 
 from __future__ import annotations
@@ -432,7 +432,6 @@ def _violation(check: Check, row: int | None, source: str, kind: str, text: str)
 
 
 def _curate(rows: Path, options: GateOptions, run_dir: Path, progress: Progress) -> Iterator[Violation]:
-    """Curate the rows, and yield a violation for each flag, drop and edit."""
     sets = tuple(EvalSetConfig(set=name) for name in options.against)
     config = CurationConfig(
         data=options.source,
@@ -498,7 +497,6 @@ def _ask_verifiers(rows: Path, options: GateOptions, checks: set[Check], gated: 
 
 
 def _card_problem(data: Path, card: Path | None) -> str | None:
-    """Return the fault of the set's card, or None."""
     folder = data if data.is_dir() else data.parent
     candidates = [card] if card is not None else [folder / "README.md", folder / "export" / "README.md"]
     path = next((file for file in candidates if file.is_file()), None)

@@ -12,9 +12,9 @@ Everything that a configuration names is checked before the first stage runs:
 
     flag: {advise_only: [prof]}                   no flag of curation has the reason 'prof'. Did you mean 'proof'?
 
-So a mistake in the configuration is reported before a long run. To check columns, the first records of each file are
-read; no other module reads data while a run is planned. Sets on the hub are opened before the first stage
-(`check_hub`). With a user's detector, which may flag for any reason, all names of reasons are accepted.
+So a mistake in the configuration is reported before a long run. To check columns, this module reads the first records
+of each file. Sets on the hub are opened before the first stage (`check_hub`). A user's detector may flag for any
+reason. With such a detector, all names of reasons are accepted.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ NAMED_FILES = ((ScriptedEngineConfig, "path"), (ServerEngineConfig, "urls_file")
 Files = Mapping[str, Path | Output]
 
 EARLIER_REASONS = (CONFLICTING_LABELS, POSSIBLE_TRANSLATION, *GOLD_REASONS, NOT_VETTED, *map(str, VetReason))
-"""The reasons of flags by stages before `flag`, which gathers these flags."""
+"""The reasons of flags by stages before `flag`. The stage `flag` gathers these flags."""
 
 DEMO_COLUMNS = Columns.model_validate({"prompt": "question", "gold": "answer", "solution": "solution"})
 DEMO_SFT_TEXTS = Output("make_data", "sft.jsonl")
@@ -130,10 +130,8 @@ def _resolve_source(config: FileSource | HubSource, data: Path | Output | None, 
 
 
 def _look_into(config: FileSource, data: Path, heldout: Path | None) -> tuple[str | None, set[str]]:
-    """Return the verifier of a file's rows, and which of the columns `verifier` and `verifier_args` the rows have.
-
-    The verifier is None if no record of the file can be read, which `ingest` reports.
-    """
+    """Return the verifier of a file's rows, and the columns among `verifier` and `verifier_args` that the rows have.
+    The verifier is None if no record of the file can be read. `ingest` reports such a file."""
     opened = open_file(data, config.format, config.max_row_bytes)
     samples = [record.values for record in look_ahead(islice(opened.records, LOOK_AHEAD), lambda reject: None)]
     if not samples:
@@ -196,9 +194,9 @@ def resolve_eval_sets(config: stage_settings.DecontaminateConfig) -> dict[str, P
 
 
 def check_hub(config: BaseModel) -> None:
-    """Open every set that the stages of this configuration will read from the hub. Planning does not do that.
+    """Open every set on the hub that the stages of this configuration will read.
 
-    Raises InputError for a missing set, and SetupError if the hub cannot be reached, as the stage would.
+    Planning does not call this. Raises InputError for a missing set, and SetupError if the hub cannot be reached.
     """
     match config:
         case HubSource() as source:
@@ -233,7 +231,6 @@ def check_settings(settings: BaseModel, name: str) -> None:
 
 
 def _sections(section: BaseModel, path: str) -> Iterator[tuple[str, BaseModel]]:
-    """Yield a section and its subsections, each with its path."""
     yield path, section
     for name in type(section).model_fields:
         value = getattr(section, name)
@@ -332,8 +329,8 @@ def stages_after_ingest(
 ) -> list[Stage]:
     """Return the stages that curate the rows of `ingest`, given as the input `rows`.
 
-    With `vets`, the tests of programs are vetted. `priority` is the input of deduplication that ranks sources. Raises
-    the errors of `curation_stages` for evaluation sets and reasons.
+    `vets`: whether the tests of programs are vetted. `priority` is the input of deduplication that ranks sources.
+    Raises the errors of `curation_stages` for evaluation sets and reasons.
     """
     stages = [plan_stage("clean", clean, config.clean, rows)]
     if config.decontaminate is not None:
@@ -371,11 +368,8 @@ def stages_after_ingest(
 
 
 def _deduplicate(config: stage_settings.DedupConfig, inputs: dict[str, Path | Output]) -> Stage:
-    """Plan deduplication.
-
-    A folder with an encoder is an input, and the code of a user's encoder is an extra version. So the cache key depends
-    on the encoder.
-    """
+    """Plan deduplication. The cache key depends on the encoder: its folder is an input, and the code of a user's
+    encoder is an extra version."""
     extra: dict[str, str] = {}
     if config.embedder is not None:
         if (spelling := split_spelling(config.embedder)) is not None:
@@ -451,10 +445,10 @@ def _data_path(path: str) -> Path:
 def _source(
     config: stage_settings.CurationConfig,
 ) -> tuple[list[Stage], FileSource | HubSource | SeveralSources, dict[str, Path | Output]]:
-    """Return the stages to run before `ingest`, and the source or sources and the files that `ingest` reads."""
+    """Return the stages that run before `ingest`, the source or sources that `ingest` reads, and the files of these."""
     data = config.data
     if isinstance(data, tuple):
-        # Shares of the selection do not affect ingest, so they are left out of its cache key.
+        # Shares of the selection do not affect `ingest`. They are left out of its cache key.
         sources = tuple(source.model_copy(update={"quota": None, "weight": None}) for source in data)
         return [], SeveralSources(sources=sources), _listed_files(data)
     files: dict[str, Path | Output] = {}

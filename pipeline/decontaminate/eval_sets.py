@@ -34,7 +34,7 @@ class EvalSet:
     split: str = "test"
     """The split that models are evaluated on."""
     columns: ProblemColumns = field(default_factory=ProblemColumns)
-    """The known columns of the set. Other columns are guessed by their names."""
+    """The known columns of the set. Other columns are guessed."""
 
 
 EVAL_SETS = {
@@ -95,7 +95,7 @@ def _right_order(spec: str) -> str | None:
 def read_eval_set(spec: str, columns: ProblemColumns) -> Iterator[Batch]:
     """Return the problems of a known set, a file, a folder, or a set of the hub, in batches.
 
-    Columns that `columns` leaves open are known for the set, or guessed. Raises InputError if there is no such set or
+    `columns` names columns. Others are known for the set, or guessed. Raises InputError if there is no such set or
     file, and SetupError if the hub is needed and cannot be reached.
     """
     path = find_local(spec)
@@ -105,7 +105,7 @@ def read_eval_set(spec: str, columns: ProblemColumns) -> Iterator[Batch]:
         return problems_of(open_hub(HubSource(name=str(path), split=_split_folder(spec)[1])), columns)
     if (known := EVAL_SETS.get(spec)) is None:
         match = _HUB_NAME.fullmatch(spec)
-        assert match is not None  # Else `find_local` has raised.
+        assert match is not None  # `find_local` raises for other names.
         known = EvalSet(match["name"], match["subset"], match["split"] or "test")
     source = open_hub(HubSource(name=known.name, subset=known.subset, split=known.split))
     prompt, gold = columns.prompt or known.columns.prompt, columns.gold or known.columns.gold

@@ -124,7 +124,7 @@ def find_matches(
     for batch in read_ahead(read_data(True)):
         prompts = mender.mend(batch.prompts)
         numbers = builder.add(prompts, batch.golds, batch.solution_chars)
-        # Part of a broken word may be taken for a typing slip, so the original texts are looked up as well.
+        # A part of a broken word may be taken for a typing slip. So the original texts are looked up, too.
         mended = [index for index, prompt in enumerate(batch.prompts) if prompt is not prompts[index]]
         as_written = pl.Series([batch.prompts[index] for index in mended], dtype=pl.String)
         squashed.look_up_again(as_written, numbers[mended])
@@ -189,14 +189,14 @@ def _find_pairs(
 
     Texts with numbers below `item_texts` are items. In the measures, `here` is the data's text and `there` the item's.
     """
-    # Equal texts have one number in the corpus, so that each item's text matches itself.
+    # Equal texts have one number in the corpus. So each item's text matches itself.
     exact = np.arange(item_texts)
     texts = math.isqrt(2 * item_texts * (len(whole.features) - item_texts))
     held = grams.contained(MIN_SHARE, MIN_WEIGHT)
     whole_text, whole_item = squashed.pairs()
     corpus, numbers = whole, np.arange(len(whole.features))
     if encoder is None:
-        # Other texts resemble no item. They only count for the rarity of words.
+        # Other texts resemble no item. They count only for the rarity of words.
         near = find_neighbours(whole.features, item_texts)
         numbers = np.unique(np.concatenate([near, held.text, whole_text]))
         corpus = whole.take(numbers)
@@ -223,7 +223,7 @@ def _find_pairs(
     probability = 1 / (1 + np.exp(-links.score.astype(np.float64)))
     text = np.concatenate([exact, whole_text, held.text[sound], links.right, translated[0]])
     item = np.concatenate([exact, whole_item, held.item[sound], links.left, translated[1]])
-    # An item that is contained letter for letter is an overlap (kind 1), like `held`.
+    # An item that is contained letter for letter is an overlap (kind 1), as in `held`.
     kinds_found = [0, 1, 1, 2, 3]
     kind = np.repeat(kinds_found, [len(exact), len(whole_text), int(sound.sum()), len(links), len(translated[0])])
     unknown = np.full(len(translated[0]), TRANSLATION_SCORE)
@@ -266,7 +266,7 @@ _NO_RECORD = _MatchingRecord(None, 0, "")
 
 
 def _read_records(read_data: ReadData, rows: npt.NDArray[np.generic]) -> Iterator[_MatchingRecord]:
-    """Yield the records at these positions, in a second pass over the data instead of holding all of it in memory."""
+    """Yield the records at these positions. They are read in a second pass, so that memory does not hold all data."""
     start = 0
     if not len(rows):
         return

@@ -6,9 +6,9 @@
                    {"against": "evals.jsonl", "against_id": "g1", "item": "Tom has 3 red cars ...", "score": 0.97}
 
 Inputs: `rows`, and the files and folders of `against` as `against 0`, `against 1` and so on, which the cache key needs.
-Rows are compared before duplicates are dropped. Otherwise, dropping the rewording that matches could hide a leak.
+Rows are compared before duplicates are dropped, because a dropped rewording may be the one that matches.
 `matches.parquet` has every pair with both texts (`matches`); its `row` is the row's number in `rows`. Held-out rows
-that match are kept, with a ledger record, since they are not trained on.
+that match are not trained on. They are kept, with a ledger record.
 """
 
 from __future__ import annotations
@@ -95,10 +95,8 @@ def _batches(path: Path) -> Iterator[Batch]:
 
 
 def _drops(row: Row, matches: Sequence[Mapping[str, Any]], config: DecontaminateConfig, ledger: Ledger) -> bool:
-    """Record the match of a row, and return True if the row is dropped.
-
-    The record has the surest match of a kind that drops rows, or else the surest match of any kind.
-    """
+    """Record the match of a row, and return True if the row is dropped. The record has the surest match of a kind that
+    drops rows. Without such a match, it has the surest of any kind."""
     order = list(MatchKind)
     surest, *others = sorted(
         matches,

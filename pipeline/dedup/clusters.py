@@ -15,7 +15,8 @@ becomes `clusters.parquet` with a row for each record, in the order of the file:
 - `template` is the same for all instances of a template (same words, other quantities). It is null for a record without
   other instances.
 - `relation` is exact, same_problem, same_template, edited_variant or unrelated. It compares a dropped record with the
-  record that was kept instead, and a kept record with the closest record. `with` in the evidence names this record.
+  record that was kept in its place, and a kept record with the closest record. `with` in the evidence names this
+  record.
 - `keep` is true for a kept record. For a dropped record, `kept_id` names the record that was kept instead.
 
 Copies with different golds are in `flags.parquet` as `conflicting_labels`. The best record of each gold in a cluster
@@ -87,8 +88,8 @@ def find_clusters(
 ) -> dict[str, int]:
     """Write `clusters.parquet` and `flags.parquet`, and split `source` into kept and dropped records.
 
-    Returns the number of records with each outcome, which does not depend on `run_shards`. Temporary files lie in
-    `out_dir`. Raises InputError if the file cannot be read or has no prompt column.
+    Returns the number of records with each outcome. `run_shards` does not affect it. Temporary files are in `out_dir`.
+    Raises InputError if the file cannot be read or has no prompt column.
     """
     out_dir.mkdir(parents=True, exist_ok=True)
     progress.start("reading")
@@ -165,7 +166,7 @@ def _evidence(rows: Ints, records: _Records) -> pl.Series:
             "detail": pl.Series(details.tolist(), dtype=pl.String),
         }
     )
-    # Two JSON objects become one: {a} and {b} become {a,b}.
+    # Two JSON objects become one: {a} and {b} give {a,b}.
     joined = pl.col("name").str.head(-1) + pl.when(pl.col("detail") == "{}").then(pl.lit("}")).otherwise(
         pl.lit(",") + pl.col("detail").str.tail(-1)
     )
@@ -179,7 +180,7 @@ def _write_flags(path: Path, source: Path, columns: ProblemColumns, records: _Re
     rows = np.flatnonzero(duplicates.conflict & duplicates.copies_conflict)
     conflicts = {cluster: Conflict() for cluster in duplicates.cluster[rows].tolist()}
     start = 0
-    # The file is read a second time only if there are conflicts.
+    # The file is read again only if there are conflicts.
     for batch in read_problems(source, columns, clean=False) if len(rows) else ():
         for row in rows[np.searchsorted(rows, start) : np.searchsorted(rows, start + len(batch))].tolist():
             conflict, prompt = conflicts[int(duplicates.cluster[row])], batch.prompts[row - start]

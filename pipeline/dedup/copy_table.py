@@ -6,7 +6,7 @@
     2         How many legs?        4      train          2        0         two answers to one prompt
     3         How many legs?        8      train          3        0
 
-A row takes 21 bytes and its gold, and about 80 bytes during the sort: 1 GB for ten million rows.
+A row takes 21 bytes plus its gold, and about 80 bytes during the sort. Ten million rows take 1 GB.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ExactCopies:
     """The outcome of exact deduplication for each row."""
 
     winner: Ints
-    """The position of the kept row. A row that is kept itself has its own position."""
+    """The position of the kept row. A kept row has its own position."""
     conflict: Ints
     """The number of the row's conflict (one prompt with different golds), or -1."""
 
@@ -94,7 +94,8 @@ class CopyTable:
         self._waiting = []
 
     def resolve(self) -> ExactCopies:
-        """Return the outcome: of copies, the best row is kept (`row_quality`), or the first of equally good rows."""
+        """Return the outcome. Of several copies, the best row is kept (`row_quality`). Of equally good rows, it is the
+        first."""
         self._hash_batch()
         # The sort is stable, so the first of equally good rows comes first.
         best_first = np.argsort(-self._quality.array, kind="stable")
@@ -129,6 +130,6 @@ def _number_conflicts(cluster: Ints, contradicted: Ints) -> Ints:
     Rows of the clusters 0 0 2 2 5, where `contradicted` is [2], get -1 -1 0 0 -1.
     """
     marked = np.sort(contradicted)
-    # A cluster above the last contradicted cluster, like 5, would get a number past the end of `marked`.
+    # A cluster above the last contradicted one, like 5, would get a number past the end of `marked`.
     conflict = np.minimum(np.searchsorted(marked, cluster), max(len(marked) - 1, 0))
     return np.where(np.isin(cluster, marked), conflict, -1)

@@ -23,20 +23,20 @@ from truegold.pipeline.tables.rows import RowReference
 
 CONFIDENCE = 0.9
 """The precision of conflicts between copies. Two blind readers found 6 of 6 flags right, from two corpora. Twelve pairs
-with equal golds in different words are not counted, since such golds are not flagged."""
+with equal golds in different words are not counted. Such golds are not flagged."""
 REWORDED_CONFIDENCE = 0.06
 """The precision of conflicts between rewordings. Two blind readers found 2 of 33 flags right, from 14 corpora. In the
 other 31 pairs, the problems are different."""
 MAX_SHOWN = 10
-"""Maximum number of golds and of rows in a conflict's evidence. Without a limit, the evidence of each of 10,000 copies
-would list all 10,000."""
+"""The maximum number of golds and of rows in a conflict's evidence. Without a limit, the evidence of each of 10,000
+copies would list all 10,000."""
 GOLD_CHARS = 200
 """The number of characters shown of each gold."""
 PROMPT_CHARS = 1_000
 """The number of characters shown of each prompt."""
 TRANSLATED_CONFIDENCE = 0.6
-"""The precision of translations: two blind readers found 6 of 10 flags right. Pairs with different questions are not
-flagged, since only 3 of 23 of them were right."""
+"""The precision of translations. Two blind readers found 6 of 10 flags right. Of pairs with different questions, only 3
+of 23 were right. So these are not flagged."""
 _COLUMNS = ["source", "source_row", "prompt", "gold"]
 
 
@@ -53,7 +53,7 @@ class Conflict:
     texts: list[dict[str, str]] = field(default_factory=list)
     """Prompt and gold of each of `rows`, so that a reviewer sees both sides of the conflict."""
     _golds: dict[int, str] = field(default_factory=dict)
-    """Maps the key of a gold to its first spelling."""
+    """The key of a gold -> its first spelling."""
     _counts: Counter[int] = field(default_factory=Counter)
     _others: int = 0
     """The number of rows whose gold is not among the first MAX_SHOWN golds."""
@@ -81,8 +81,7 @@ class Conflict:
 def conflict_flag(
     row: RowReference, evidence: Mapping[str, Any], are_copies: bool, is_settled: bool = False
 ) -> FlagRecord:
-    """Return the flag of a row in a conflict. It holds the row back if the conflict is between copies and is not
-    settled."""
+    """Return the flag of a row in a conflict. A conflict between copies that is not settled holds the row back."""
     confidence = CONFIDENCE if are_copies else REWORDED_CONFIDENCE
     blocks = are_copies and not is_settled
     return flag_record(
@@ -91,7 +90,7 @@ def conflict_flag(
 
 
 def translation_evidence(path: Path, translations: Sequence[Translation]) -> dict[int, list[dict[str, Any]]]:
-    """Return the evidence of each row's flags by position; the file is read only if there are translations."""
+    """Return the evidence of each row's flags, by position. The file is read only if there are translations."""
     named = {row for pair in translations for row in (pair.row, pair.other)}
     shown: dict[int, dict[str, Any]] = {}
     for position, row in enumerate(read_compared_rows(path, _COLUMNS)) if named else ():
@@ -106,7 +105,7 @@ def translation_evidence(path: Path, translations: Sequence[Translation]) -> dic
 
 
 def translation_flag(row: RowReference, evidence: Mapping[str, Any]) -> FlagRecord:
-    """Return the flag of a row that may be a translation of another row; it never holds the row back."""
+    """Return the flag of a row that may be a translation of another row. It never holds the row back."""
     return flag_record(
         row, POSSIBLE_TRANSLATION, detector="dedup", evidence=evidence, confidence=TRANSLATED_CONFIDENCE, blocks=False
     )

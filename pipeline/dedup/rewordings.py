@@ -4,11 +4,11 @@
     train.jsonl:8  "Tom, who owned three red cars, buys 4 more. How many has he now?"  same problem as train.jsonl:3
 
 `compare_rows` takes the outcome of the first half (exact copies) and returns an outcome for all rows. Dropped rows get
-their relation to the kept row, with evidence. Code rows are skipped, since they often differ only in a few words of
-long boilerplate, and in their tests. Choice questions with common options, such as "(A) True, True (B) False, False
-...", are skipped too.
+their relation to the kept row, with evidence. Two kinds of rows are skipped: code rows, which often differ only in a
+few words of long boilerplate and in their tests, and choice questions with common options, such as "(A) True, True (B)
+False, False ...".
 
-If a run has several sources, a source that is listed earlier in the configuration is better:
+Of several sources, one that is listed earlier in the configuration is better:
 
     maths.parquet:3   "What is 6*7?"  gold 42   kept      flag conflicting_labels, for advice
     scraped.jsonl:9   "What is 6*7?"  gold 48   dropped   drop conflict_with_better_source
@@ -66,7 +66,7 @@ class DedupOutcome:
     """The outcome of deduplication, with an entry for each row in every array."""
 
     winner: Ints
-    """The position of the kept row. A row that is kept itself has its own position."""
+    """The position of the kept row. A kept row has its own position."""
     conflict: Ints
     """The number of the row's conflict, or -1."""
     copies_conflict: Marks
@@ -74,15 +74,15 @@ class DedupOutcome:
     relation: npt.NDArray[np.uint8]
     """The relation of a dropped row to the kept row."""
     capped: Marks
-    """True if the row is dropped because enough instances of its template are kept."""
+    """True for a row that is dropped because enough instances of its template are kept."""
     evidence: dict[int, str]
-    """Maps the positions of dropped rows, except exact copies, to their evidence as JSON."""
+    """Position of a dropped row -> the evidence as JSON. Exact copies have no entry."""
     translations: Sequence[Translation] = ()
-    """Pairs that an encoder proposed and a comparison confirmed; both rows are kept."""
+    """Pairs that an encoder proposed and a comparison confirmed. Both rows are kept."""
     overruled: Marks | None = None
-    """True if the row is dropped because a better source has another gold. None if all sources are equal."""
+    """True for a row that is dropped because a better source has another gold. None if all sources are equal."""
     settled: Marks | None = None
-    """True if a better source settles the row's conflict."""
+    """True for a row whose conflict a better source settles."""
 
     @property
     def has_duplicates(self) -> Marks:
@@ -93,8 +93,10 @@ class DedupOutcome:
 
     @property
     def kept_translations(self) -> list[Translation]:
-        """The translations among the kept rows. A dropped row is replaced by the row that is kept for it. Pairs with a
-        row that is dropped as an instance of a template are left out."""
+        """The translations among the kept rows. A dropped row is replaced by the row that is kept for it.
+
+        Pairs with a row that is dropped as an instance of a template are left out.
+        """
         kept: list[Translation] = []
         for pair in self.translations:
             row, other = sorted((int(self.winner[pair.row]), int(self.winner[pair.other])))
@@ -170,14 +172,14 @@ def compare_rows(
 
 
 def _shared_options(path: Path) -> frozenset[str]:
-    """Return the verifier arguments whose options at least SHARED_OPTIONS_ROWS questions share."""
+    """Return the verifier arguments with common options: options that at least SHARED_OPTIONS_ROWS questions have."""
     choices = pl.scan_parquet(path).filter(pl.col("verifier_args").str.contains('"options"', literal=True))
     counts = choices.group_by("verifier_args").agg(pl.col("prompt").n_unique()).collect()
     return frozenset(counts.filter(pl.col("prompt") >= SHARED_OPTIONS_ROWS)["verifier_args"].to_list())
 
 
 def _translations(pairs_of_texts: Translations, corpus: Corpus, positions: Ints) -> list[Translation]:
-    """Return pairs of texts as pairs of rows, where each text stands for the first row that has it."""
+    """Return pairs of texts as pairs of rows. A text stands for the first row that has it."""
     first_row: dict[int, int] = {}
     for index, text in enumerate(corpus.text.tolist()):
         first_row.setdefault(text, int(positions[index]))
@@ -234,7 +236,7 @@ def _merge(copies: ExactCopies, positions: Ints, duplicates: Duplicates, evidenc
 
 
 def read_ranks(rows: Path, sources: Path) -> Ints:
-    """Return the rank of each row's source, 0 for the best. The file `sources` is a JSON list of sources, best
+    """Return the rank of each row's source, 0 for the best. The file `sources` is a JSON list, the best source
     first."""
     order = {name: rank for rank, name in enumerate(orjson.loads(sources.read_bytes()))}
     column = pl.read_parquet(rows, columns=["source"])["source"]
@@ -262,13 +264,13 @@ def overrule(outcome: DedupOutcome, ranks: Ints, heldout: Marks) -> DedupOutcome
     is_worse = ranks[disputed] > best_rank[conflict]
     trusted = disputed[~is_worse][::-1]
     best_row = np.full(len(best_rank), -1, dtype=np.int64)
-    # The last assignment to an element counts, so the rows are reversed: the first row of the best source is kept.
+    # The last assignment to an element counts. The rows are reversed, so the first row of the best source is kept.
     best_row[outcome.conflict[trusted]] = trusted
     successor = rows.copy()
     successor[disputed[is_worse]] = best_row[conflict[is_worse]]
     left = np.bincount(outcome.conflict[trusted], minlength=len(best_rank))
     is_settled = np.zeros(len(ranks), dtype=bool)
-    # A conflict within the better source alone is not a conflict between sources.
+    # A conflict only within the better source is not a conflict between sources.
     between = np.isin(outcome.conflict[trusted], conflict[is_worse])
     is_settled[trusted] = between & (left[outcome.conflict[trusted]] == 1)
     winner = successor[outcome.winner]

@@ -157,7 +157,7 @@ def _drop_reason(outcome: DedupOutcome, position: int) -> str:
 
 
 class _KeptRows:
-    """The identities of rows that are kept instead of duplicates."""
+    """The names of rows that are kept in place of duplicates."""
 
     def __init__(self, path: Path, outcome: DedupOutcome) -> None:
         self._positions = np.flatnonzero(outcome.has_duplicates)

@@ -14,9 +14,9 @@ an unusual form. Only the report reads `planted`, to score the detectors on plan
     meta {"planted": "exact_duplicate"}, kept, while its clean
     original was dropped as exact_duplicate                    ->  detected: either of a pair may be dropped
 
-The recall of a kind is the share of its planted rows that `ingest` rejected or that have one of the kind's reasons. The
-precision of a kind's reasons is the share of rows with these reasons that have any planted defect. For a row that is
-held back because of its flags, only the flags count. Drops by pass rate do not count as detection.
+A planted row is detected if `ingest` rejected it, or if it has one of the reasons of its kind. The recall of a kind is
+the share of its rows that are detected. The precision of a kind's reasons is the share of rows with these reasons that
+have any planted defect. For a row that is held back, only its flags count. Drops by pass rate do not count.
 """
 
 from __future__ import annotations
@@ -112,14 +112,15 @@ COPIES: Mapping[str, Maker] = {maker.__name__: maker for maker in (exact_duplica
 
 
 def wrong_gold(item: ToldProblem, rng: random.Random, *, solution_agrees: bool) -> RawRow:
-    """Return a row with a wrong answer; its worked solution is right, or ends in the wrong answer."""
+    """Return a row with a wrong answer. Its worked solution is right, or ends in the wrong answer."""
     wrong = wrong_by_a_little(item.problem.answer, rng)
     solution = item.problem.working(wrong if solution_agrees else None)
     return _plant(item, "wrong_gold", answer=str(wrong), solution=solution)
 
 
 def conflicting_pair(item: ToldProblem, rng: random.Random) -> tuple[RawRow, RawRow]:
-    """Return two rows with one prompt and different answers. Both are marked: no rule can know the right answer."""
+    """Return two rows with one prompt and different answers. Both are marked, because no rule can know the right
+    answer."""
     wrong = wrong_by_a_little(item.problem.answer, rng)
     right = _plant(item, "conflicting_label")
     return right, _plant(item, "conflicting_label", answer=str(wrong), solution=item.problem.working(wrong))
@@ -146,7 +147,7 @@ def unanswerable(item: ToldProblem, rng: random.Random) -> RawRow:
 
 
 def truncated(item: ToldProblem, rng: random.Random) -> RawRow:
-    """Return a question that is cut within a sentence: seven words or more are kept, and three or more are cut."""
+    """Return a question that is cut within a sentence. Seven words or more stay, and three or more are cut."""
     words = tell(item.problem, item.telling).split()
     lengths = [length for length in range(7, len(words) - 2) if words[length - 1][-1] not in ".?"]
     return _plant(item, "truncated", question=" ".join(words[: rng.choice(lengths)]))
@@ -192,7 +193,7 @@ def unparsable_gold(item: ToldProblem, rng: random.Random) -> RawRow:
 
 
 def format_variant_gold(item: ToldProblem, rng: random.Random) -> RawRow:
-    """Return a row whose right answer has another form, which is not a defect."""
+    """Return a row whose right answer has another form. This is not a defect."""
     right = item.problem.answer
     answers = (f"{right}.0", f"{right} {item.telling.things}", f"${right}$", f"{right}.")
     return _plant(item, DECOY, answer=rng.choice(answers))
@@ -230,7 +231,7 @@ COPY_KINDS = ("exact_duplicate", "format_duplicate", "rephrased")
 def score_planted(files: RunFiles) -> Fields | None:
     """Return the scores of a run: `kinds` of defects, false `alarms`, and labels that the trained model `disputed`.
 
-    None if the data names no planted defects. A share is None if its denominator is 0.
+    Returns None if the data names no planted defects. A share is None if its denominator is 0.
     """
     if (kinds := _planted_kinds(files)) is None:
         return None
@@ -239,7 +240,7 @@ def score_planted(files: RunFiles) -> Fields | None:
     trained_on = None if selected is None else _count_kinds(selected, kinds)
     ingested = dict(kinds.group_by("planted").len().iter_rows())
     counts = files.path("make_data", "planted.json")
-    # For rows that ingest rejected, only planted.json knows the kind.
+    # Only planted.json knows the kind of rows that ingest rejected.
     planted = ingested if counts is None else orjson.loads(counts.read_bytes())
     order = list(KIND_REASONS)
     defects = sorted(
@@ -265,10 +266,8 @@ def _planted_kinds(files: RunFiles) -> pl.DataFrame | None:
 
 
 def _find_hits(files: RunFiles, kinds: pl.DataFrame) -> pl.DataFrame:
-    """Return SOURCE_KEY, `reason` and `planted` of every flag and drop before training, without repetitions.
-
-    When the clean row of a pair is dropped as a duplicate, its planted copy counts as found.
-    """
+    """Return SOURCE_KEY, `reason` and `planted` of every flag and drop before training, without repetitions. If the
+    clean row of a pair is dropped as a duplicate, its planted copy counts as found."""
     kept = pl.col("evidence").str.json_path_match("$.kept")
     is_finding = (pl.col("action") == "drop") & ~pl.col("reason").is_in(HELD_REASONS)
     nothing = pl.LazyFrame(schema={"source": pl.String, "source_row": pl.Int64, "reason": pl.String, "kept": pl.String})

@@ -8,9 +8,9 @@ The problem `Problem("+-", (12, 9, 5))` has the answer 16 and a worked solution 
 
     Tom has 12 apples. He buys 9 more and gives away 5. How many apples does Tom have now?
 
-All values lie between 0 and 30, so that a model of 0.4M parameters can learn all of them. The stories (`stories.json`)
-use few words, for a small vocabulary and short prompts. A problem is held out by its operations and numbers, not by its
-story or the seed. So no held-out calculation occurs in the training data.
+All values are from 0 to 30, so that a model of 0.4M parameters can learn all of them. The stories (`stories.json`) use
+few words, for a small vocabulary and short prompts. Operations and numbers decide whether a problem is held out; story
+and seed have no effect. So no held-out calculation occurs in the training data.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ SECOND = range(2, 13)
 THIRD = range(2, 10)
 LARGEST_VALUE = 30
 HELD_OUT_ONE_IN = 8
-"""One problem in this many is held out."""
+"""One in this number of problems is held out."""
 ONE_STEP_EVERY = 8
-"""One problem in this many has a single step. The others have two steps, since there are far more such problems."""
+"""One in this number of problems has a single step. The others have two, because there are far more problems of two
+steps."""
 
 STORY_TEXTS = json.loads((files(__package__) / "stories.json").read_text(encoding="utf-8"))
 """The stories, with the people and things in them."""
@@ -82,7 +83,7 @@ class Pools:
     two_steps: tuple[Problem, ...]
 
     def draw(self, rng: random.Random) -> Iterator[Problem]:
-        """Yield problems without end; all come once before any is repeated."""
+        """Yield problems without end. All of them come once before any is repeated."""
         one_step, two_steps = _cycle(self.one_step, rng), _cycle(self.two_steps, rng)
         for index in count():
             yield next(one_step if index % ONE_STEP_EVERY == 0 else two_steps)
@@ -135,7 +136,7 @@ class StoryTemplate:
     taking: Sequence[str]
     """Two phrases for taking away: for the first and for the second event."""
     about_person: bool
-    """True if a person owns the things, so that all such stories can tell the same problem."""
+    """True if a person owns the things. All such stories can tell the same problem."""
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ It writes four files:
     sft.jsonl       {"prompt": "Tom has 12 apples. ...", "completion": "12+9=21-5=16 \\boxed{16}"}
     planted.json    the number of planted rows of each kind in raw.jsonl
 
-`planted` names the defect of a row. Detectors never read it; the report scores them by it. A copy always comes after
-the row that it repeats. The last tenth of sft.jsonl is contaminated: half of its final values are wrong by 1 to 3. A
-model trained on it in order first learns the arithmetic and then to make mistakes, which RL can correct quickly.
+`planted` names the defect of a row. Detectors never read this column; the report uses it to score them. A copy always
+comes after the row that it repeats. The last tenth of sft.jsonl is contaminated: half of its final values are wrong by
+1 to 3. A model that is trained on this file in order first learns the arithmetic, and then learns mistakes that RL can
+correct quickly.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def _write_lines(path: Path, rows: Iterator[RawRow]) -> None:
 
 
 def _clean_items(pools: Pools, count: int, rng: random.Random) -> list[ToldProblem]:
-    """Return problems with distinct texts; their numbers are distinct too, until the pool is used up."""
+    """Return problems with distinct texts. Their numbers are distinct, too, until the pool is used up."""
     by_text: dict[str, ToldProblem] = {}
     for problem in pools.draw(rng):
         item = ToldProblem(problem, pick_telling(rng))
@@ -107,7 +108,7 @@ def _raw_rows(config: DemoSource, rng: random.Random) -> list[RawRow]:
 
 
 def _rows_to_repeat(clean: list[ToldProblem], per_kind: int, rng: random.Random) -> dict[str, list[int]]:
-    """Return the indices of the clean rows to copy, by kind of copy; no row is copied twice."""
+    """Return the indices of the clean rows to copy, by kind of copy. A row is copied only once."""
     order = list(range(len(clean)))
     rng.shuffle(order)
     chosen: dict[str, list[int]] = {}
@@ -133,7 +134,7 @@ def _shuffle(rows: list[RawRow], originals: Mapping[int, int], rng: random.Rando
 
 
 def _sft_examples(config: DemoSource, rng: random.Random, progress: Progress) -> Iterator[RawRow]:
-    """Yield examples with worked solutions. In the contaminated end, half of them are wrong."""
+    """Yield examples with worked solutions. Half of the examples in the contaminated end are wrong."""
     count = config.sft_examples
     contaminated = round(count * CONTAMINATED_SHARE)
     wrong = set(rng.sample(range(count - contaminated, count), contaminated // 2))

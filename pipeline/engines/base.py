@@ -15,11 +15,9 @@ FinishReason = Literal["stop", "length", "repetition", "abort"]
 FINISH_REASONS: dict[str | None, FinishReason] = {"stop": "stop", "length": "length", "repetition": "repetition"}
 """The finish reasons of vLLM that are passed on. Every other reason becomes `abort`."""
 LOOP = {"min_pattern_size": 49, "max_pattern_size": 64, "min_count": 3}
-"""The settings by which vLLM ends a completion that repeats itself: it ends in three copies of 49 to 64 tokens.
-
-Few sizes are configured, since vLLM tries each of them after every token. They also find most shorter patterns: a
-pattern of 10 tokens repeats every 50 tokens, too.
-"""
+"""vLLM's settings for completions that repeat themselves. A completion ends after three copies of 49 to 64 tokens. Few
+sizes are configured, because vLLM tries each of them after every token. They also find most shorter patterns: a pattern
+of 10 tokens repeats every 50 tokens, too."""
 
 TakeRequests = Callable[[int], "Sequence[Request] | None"]
 """A function `take(count)` that returns at most `count` further requests.
@@ -45,7 +43,7 @@ class SamplingParams:
     logprobs: bool = True
     """Whether the engine computes the log-probability of each token."""
     stop_loops: bool = False
-    """Whether a completion is ended when it repeats itself (`LOOP`)."""
+    """Whether to end a completion that repeats itself (`LOOP`)."""
     prompt_logprobs: bool = False
     """Whether the engine computes the log-probability of each token of the prompt (`score`)."""
 
@@ -68,14 +66,15 @@ class Completion:
     token_ids: tuple[int, ...]
     """The sampled ids, including a sampled end-of-sequence token."""
     logprobs: tuple[float, ...]
-    """The natural logarithm of each token's probability, at the sampling temperature; empty if the engine returns none.
-    """
+    """The natural logarithm of each token's probability, at the sampling temperature. Empty if the engine returns
+    none."""
     finish_reason: FinishReason
     """`stop` at a stop token, `length` at `max_tokens` or the model's limit, `repetition` by `LOOP`, else `abort`."""
     prompt_logprobs: tuple[float, ...] = ()
     """The log-probability of each token of the prompt except the first, at temperature 1, if requested."""
     counted: int | None = None
-    """The number of tokens that a text-only server reports; `token_ids` are then the bytes of the text. Else None."""
+    """The number of tokens that a text-only server reports. `token_ids` are then the bytes of the text. None for other
+    servers."""
 
     @property
     def tokens(self) -> int:
@@ -101,8 +100,8 @@ class Engine(Protocol):
     ) -> list[Completion]:
         """Return one completion for each prompt, in order.
 
-        `seeds` has a seed for each prompt, so that a completion does not depend on the rest of the batch. Raises
-        ValueError for a prompt that leaves no room for a completion.
+        `seeds` has a seed for each prompt. So a completion does not depend on the rest of the batch. Raises ValueError
+        for a prompt that leaves no room for a completion.
         """
 
     def stream(self, take: TakeRequests, sampling: SamplingParams) -> Iterator[tuple[Request, Completion]]:
@@ -124,8 +123,8 @@ def score(
 ) -> list[tuple[float, ...]]:
     """Return the natural-log probabilities of each output's tokens after its prompt, at temperature 1.
 
-    The engine reads prompt and output as one prompt, and samples one more token, which is ignored. If there is no room
-    for that token, the last tokens of the output are left out.
+    The engine reads prompt and output as one prompt. It also samples one token, which is ignored. If there is no room
+    for this token, the last tokens of the output are left out.
     """
     texts = [(*prompt, *output)[: engine.max_model_len - 1] for prompt, output in zip(prompts, outputs, strict=True)]
     sampling = SamplingParams(temperature=0.0, max_tokens=1, logprobs=False, prompt_logprobs=True)

@@ -44,7 +44,7 @@ class PromptEncoder(Protocol):
     def encode(self, problem: str, context: Sequence[Message] = ()) -> list[int]:
         """Return the ids of the whole prompt, including chat template and special tokens.
 
-        `context` has the messages before the problem. A system message among them replaces the configured one.
+        `context` has the messages before the problem. A system message in it replaces the configured one.
         """
 
     def encode_completion(self, text: str) -> list[int]:
@@ -70,7 +70,7 @@ class ChatEncoder:
         self._check_single_bos()
 
     def encode(self, problem: str, context: Sequence[Message] = ()) -> list[int]:
-        """Return the ids of the prompt, by the tokenizer's template, or as plain text without one.
+        """Return the ids of the prompt: by the tokenizer's template or, without a template, as plain text.
 
         Raises SetupError if the template rejects the messages.
         """
@@ -82,7 +82,7 @@ class ChatEncoder:
         try:
             text = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         except Exception as error:
-            # A template is code of the model's author, so it may raise any exception.
+            # A template is code of the model's author. It may raise any exception.
             preposition, change = ("with", "Leave out") if messages[0]["role"] == SYSTEM else ("without", "Set")
             remedy = "Keep the last user message alone (data.last_turn_only)" if context else f"{change} chat.system"
             raise SetupError(
@@ -113,7 +113,7 @@ class ChatEncoder:
 
 
 class ByteEncoder:
-    """The encoder of engines without a tokenizer: tokens are bytes, and token 256 is the end of the text."""
+    """The encoder of engines without a tokenizer. Tokens are bytes, and token 256 is the end of the text."""
 
     END = 256
 
@@ -145,7 +145,8 @@ class MessageEncoder(ByteEncoder):
 
 
 def prompt_id(text: str) -> str:
-    """Return the id of a prompt in files of replies: the first half of the SHA-256 of the user's message, in hex."""
+    """Return the id of a prompt in files of replies: the first half of the SHA-256 of the user's message, as hex
+    digits."""
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:ID_CHARS]
 
 
@@ -155,7 +156,6 @@ def encode_row(encoder: PromptEncoder, row: Mapping[str, Any]) -> list[int]:
 
 
 def _messages(problem: str, context: Sequence[Message], chat: ChatConfig) -> list[Message]:
-    """Return the messages that are sent to a model."""
     has_system = any(message["role"] == SYSTEM for message in context)
     systems = [Message(role=SYSTEM, content=chat.system)] if chat.system and not has_system else []
     return [*systems, *context, Message(role="user", content=chat.user.replace("{prompt}", problem))]
@@ -216,7 +216,7 @@ def ask_model(
     encoder: PromptEncoder,
     config: AskedModelConfig,
 ) -> list[str | None]:
-    """Return the reply to each encoded prompt; None stands for a reply that was cut off."""
+    """Return the reply to each encoded prompt, or None for a reply that was cut off."""
     sampling = SamplingParams(config.temperature, 1.0, config.max_tokens, encoder.stop_token_ids)
 
     def decode_whole(completion: Completion) -> str | None:
@@ -234,7 +234,7 @@ def ask_pairs(
 ) -> list[tuple[str | None, str | None] | None]:
     """Return the two replies to each question, which is asked in two prompts.
 
-    The result is None for a question that is None, and for one whose prompts leave no room for a reply.
+    The result is None for a question that is None, and for a question whose prompts leave no room for a reply.
     """
     encoded = {n: [encoder.encode(text) for text in texts] for n, texts in enumerate(questions) if texts is not None}
     fitting = {n: pair for n, pair in encoded.items() if max(map(len, pair)) < engine.max_model_len}

@@ -7,9 +7,9 @@ Judges of answers, checks of problems and synthesis ask their models in this way
     ask_model(prompts, seeds, engine, encoder, config)      ["... SAME", None, ...]
     report_costs([engine.facts()], progress)                prints "gpt-4o-mini: 120 requests, 30 replies kept ..."
 
-Every reply is stored on disk as soon as it arrives, under a hash of the request. A restarted run therefore asks nothing
-twice. At temperature 0, equal questions share a reply. At a higher temperature, each seed has its own reply. The seed
-is not sent, since many servers refuse it.
+Every reply is stored on disk as soon as it arrives, under a hash of the request. So a restarted run asks nothing twice.
+At temperature 0, equal questions share a reply. At a higher temperature, each seed has its own reply. The seed is not
+sent, because many servers refuse it.
 
     HTTP status                 effect
     429, 5xx, faulty reply      retried `retries` times; then the run ends with an error, and its replies are kept
@@ -55,9 +55,9 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 BAD_REQUESTS = (400, 413, 422)
 """HTTP statuses of a request that is refused for its content."""
 ALL_REFUSED = 8
-"""If this number of questions is refused before any is answered, the run ends."""
+"""The run ends if the first questions, this number of them, are all refused."""
 COUNTED = ("requests", "kept", "refused", "repeated", "input_tokens", "output_tokens")
-"""The names of the counters. `requests` and tokens count answered requests, `kept` counts replies found on disk."""
+"""The names of the counters. `requests` and the tokens count answered requests, `kept` counts replies from disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class ChatEngine:
         self._log = None if replies is None else RecordLog(replies)
         self._kept = {record["key"]: position for position, record in self._log.scan()} if self._log else {}
         self._asking: dict[str, asyncio.Task[ChatReply]] = {}
-        """The pending requests by key, so that equal questions are asked once."""
+        """The pending requests by key. Equal questions are asked once."""
         self._usage: Counter[str] = Counter()
         self._loop = RequestLoop()
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LARGE = 2**20
 """The minimum size of a tensor whose pages are returned, in bytes."""
 WORTH_TRIMMING = 2**24
-"""`trim` does nothing unless the process has grown by more than this number of bytes since the last call."""
+"""`trim` runs only if the process has grown by more than this number of bytes since the last call."""
 
 
 def discard(address: int, size: int) -> None:
@@ -35,9 +35,9 @@ def discard(address: int, size: int) -> None:
 
 
 def trim() -> None:
-    """Return memory to the system that was freed, but is still held by the allocator (`malloc_trim`).
+    """Return memory to the system that was freed, but that the allocator still holds (`malloc_trim`).
 
-    This takes milliseconds, and is skipped unless the process has grown by WORTH_TRIMMING since the last call.
+    This takes milliseconds. It is skipped unless the process has grown by WORTH_TRIMMING since the last call.
     """
     release = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
     if release is None:
@@ -63,7 +63,7 @@ def _resident() -> int:
 def lazy_zeros() -> Iterator[None]:
     """Let torch allocate large zero buffers lazily, such as vLLM's key-value cache: a page takes memory on first use.
 
-    `torch.zeros` itself writes every page, so that the whole cache takes memory as soon as the model is loaded.
+    `torch.zeros` itself writes every page. Then the whole cache takes memory as soon as the model is loaded.
     """
     import torch
 
@@ -91,8 +91,8 @@ def release_cache(worker: Any) -> None:
 def release_weights(worker: Any) -> None:
     """Drop the worker's weights. `reload_weights` has to restore them before the next generation.
 
-    Linear layers hold packed weights in the closure `cpu_linear`, which is replaced by a function that raises an error.
-    The other weights are tensors, which reloading overwrites in place.
+    Linear layers hold packed weights in the closure `cpu_linear`. It is replaced by a function that raises an error.
+    The other weights are tensors. Reloading overwrites them in place.
     """
     model = worker.get_model()
     for module in model.modules():
@@ -102,7 +102,7 @@ def release_weights(worker: Any) -> None:
 
 
 def _discard_tensors(tensors: Iterable[Tensor]) -> None:
-    # Several tensors may share a storage; each storage is discarded once.
+    # Several tensors may share a storage. Each storage is discarded once.
     storages = {(storage.data_ptr(), storage.nbytes()) for storage in (tensor.untyped_storage() for tensor in tensors)}
     for address, size in storages:
         if size >= LARGE:

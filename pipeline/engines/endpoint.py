@@ -6,8 +6,8 @@
         Refusal    HTTP 400 or 401: a retry will not succeed
         Unsound    the reply is too long, or cannot be decompressed
 
-The API key comes from the environment and is sent in one header. It is removed from all replies, since some servers
-repeat it in their errors.
+The API key comes from the environment and is sent in one header. Some servers repeat the key in their errors, so it is
+removed from all replies.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class Endpoint:
         self.url = url.rstrip("/")
         self._key, self._timeout_s = key, timeout_s
         self._idle: list[httpx.AsyncClient] = []
-        """Clients without a pending request. Each has one connection, because a client with many connections checks
-        all of them before each request."""
+        """Clients without a pending request. Each has one connection. A client with many connections checks all of them
+        before each request."""
 
     async def call(
         self,

@@ -36,8 +36,8 @@ class RequestLoop:
         """Cancel all tasks, run `disconnect` as the last one, and stop the loop."""
 
         async def end() -> None:
-            # Repeat until no task is left, since a cancelled task may start another one, such as closing a connection.
-            # Let each task take its first step before it is cancelled, since anyio warns of coroutines that never ran.
+            # A cancelled task may start another one, such as closing a connection. So repeat until no task is left. Let
+            # each task take its first step before it is cancelled, because anyio warns of coroutines that never ran.
             while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
                 await asyncio.sleep(0)
                 for task in tasks:
@@ -80,7 +80,7 @@ class RequestLoop:
                 if future.exception() is None:
                     yield request, future.result()
                 elif error is None:
-                    # The error is raised later: first, completions that have finished meanwhile are yielded.
+                    # The error is raised later. First, completions that have finished meanwhile are yielded.
                     error = future.exception()
                     _cancel(running)
         finally:

@@ -6,8 +6,8 @@ in the script gets an empty completion:
     {"prompt": "What is 2+3?", "completions": ["\\boxed{5}", "\\boxed{6}"]}
 
 `RepliesEngine` reads a file of earlier replies, or the folder in which a chat engine stores its replies. The `id` is a
-hash of the prompt (`prompt_id`). Prompts without a reply get an empty completion with the finish reason `abort`, and
-are collected in `missing`; another model can answer them later:
+hash of the prompt (`prompt_id`). Prompts without a reply get an empty completion with the finish reason `abort`. They
+are collected in `missing`, so that another model can answer them later:
 
     {"id": "5feceb66ffc86f38d952786c6d696c79", "model": "gpt-4o-mini", "reply": "NONE"}
 """
@@ -45,7 +45,7 @@ STREAMED = 64
 class ScriptedEngine:
     """An engine that answers from `script`, which maps problems to completions.
 
-    A prompt gets a completion of the longest problem that it contains.
+    A prompt gets a completion of the longest problem in it.
     """
 
     def __init__(self, script: Mapping[str, Sequence[str]], encoder: PromptEncoder, max_model_len: int = 2**20) -> None:
@@ -193,8 +193,7 @@ def name_model(path: Path, model: str | None = None) -> str:
 
 def load_replies(path: Path, model: str | None = None) -> dict[str, str | None]:
     """Return a mapping of prompt ids to the replies of `model`.
-    Raises the errors of `read_replies` and `name_model`.
-    """
+    Raises the errors of `read_replies` and `name_model`."""
     return read_replies(path).get(name_model(path, model), {})
 
 

@@ -11,9 +11,9 @@ The weights of servers are compared by a probe. Each server returns the log-prob
     B         -1.22 -0.30 -1.99      same weights as A
     C         -7.10 -5.43 -6.66      other weights than A
 
-These log-probabilities depend on the weights, not on temperature, seed or other requests. Another dtype changes them by
-.04 on average, other weights by much more. If a server does not return them, the first tokens of its greedy answer are
-compared instead.
+These log-probabilities depend on the weights. Temperature, seed and other requests have no effect. Another dtype
+changes them by .04 on average, other weights by much more. If a server does not return them, the first tokens of its
+greedy answer are compared instead.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ QUESTION = (
     "already has 25. How many pens does each of them have now?"
 )
 TOKENS = 4
-"""The number of tokens that a server generates in answer to the probe."""
+"""The number of tokens that a server generates in answer to the probe (the question above)."""
 SAME_TOKENS = 2
-"""The number of generated tokens that are compared if log-probabilities are missing. Later ones differ by rounding."""
+"""If log-probabilities are missing, this number of generated tokens is compared. Later tokens differ by rounding."""
 SAME_WEIGHTS = 0.25
 """Two servers have different weights if their log-probabilities differ by more than this on average, in nats."""
 MOST_DIFFERENT = 5.0
-"""A larger difference for one token counts as this one, since the probabilities of unlikely tokens are inaccurate."""
+"""A larger difference for one token is reduced to this value. Probabilities of unlikely tokens are inaccurate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def make_probe(encoder: PromptEncoder, max_model_len: int) -> CompletionRequest:
 
 
 def find_largest_agreement(answers: Sequence[ProbeAnswer]) -> list[int]:
-    """Return the positions of the largest group of answers that all agree with one member."""
+    """Return the positions of the largest group of answers. One member of the group agrees with all others."""
     groups = [[i for i, other in enumerate(answers) if member.agrees(other)] for member in answers]
     return max(groups, key=len, default=[])
 
@@ -110,7 +110,7 @@ class Server(Endpoint):
         self.put_out_for: list[str] = []
         """The reasons for all times that the state became `out`."""
         self.refuses = False
-        """Whether the state last became `out` because the server refused a request. Then a retry does not help."""
+        """Whether the state last became `out` because the server refused a request. A retry does not help then."""
         self.looks = 0
         """The number of unanswered checks since the server was last up."""
         self.failed_in_a_row = 0
@@ -123,12 +123,14 @@ class Server(Endpoint):
         self.completions = 0
         self.tokens = 0
         self.late = 0
-        """The number of requests that were sent to a second server as well, which then answered first."""
+        """The number of requests that this server was too slow for: a second server got them, too, and answered
+        first."""
         self.late_in_a_row = 0
         self.failures: Counter[str] = Counter()
         self._instance: str | None = None
         self._instance_asked = self._instance_seen = 0
-        """Calls of `look_up_instance` are numbered: the number of the last call, and of the last one with an answer."""
+        """Calls of `look_up_instance` are numbered. These are the number of the last call, and of the last call with an
+        answer."""
         self._looking = asyncio.Lock()
         self._sent = 0
         self._window = float(min(FIRST_IN_FLIGHT, config.concurrency))
@@ -198,7 +200,8 @@ class Server(Endpoint):
             if failure.overload:
                 self._shrink(sent)
             raise
-        # A round has as many requests as the window. So 1 per success doubles it in a round, and 1/window adds one.
+        # A round has as many requests as the window. So 1 for each success doubles the window in a round, and 1/window
+        # adds one.
         self._window += 1 if self._window < self._threshold else 1 / self._window
         self._window = min(self._window, float(self._config.concurrency))
         self._durations.append(time.monotonic() - sent)
@@ -220,7 +223,7 @@ class Server(Endpoint):
         try:
             await self.call("GET", f"{self.root}/health", limit_s=HEALTH_S)
         except Unsound as error:
-            # Not every server has this route. If it is missing, the reply to `look_up_model` shows the server's health.
+            # Not every server has this route. Without it, the reply to `look_up_model` shows the server's health.
             if "HTTP 404" not in str(error):
                 raise
         await self.look_up_model()
@@ -241,7 +244,8 @@ class Server(Endpoint):
         self.model, self.max_model_len = name, longest
 
     async def look_up_instance(self) -> str | None:
-        """Return the id of the server's process, which changes when the server restarts; None if the server has none.
+        """Return the id of the server's process, or None if the server has none. The id changes when the server
+        restarts.
 
         The answer is never older than the call. Calls that wait at the same time share one request to the server.
         """

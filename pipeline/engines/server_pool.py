@@ -1,11 +1,11 @@
 """A pool of vLLM servers. Each request goes to the server with the most room. If it fails, another server is asked.
 
     state       meaning
-    starting    The server has not yet answered the first checks.
+    starting    The server has not answered the first checks yet.
     up          The server takes requests. The pool checks it every LOOK_EVERY_S seconds.
     down        The server does not answer. The pool checks it after growing pauses. Once it answers, it is up.
     out         The server sent a faulty reply, or has other weights than most servers. The pool checks it after longer
-                pauses. Once its weights agree, it is up. After TIMES_OUT times, the server stays out.
+                pauses. Once its weights agree, it is up. A server that was out TIMES_OUT times stays out.
     gone        The server is no longer on the list of servers.
 
 If a request takes far longer than others, it is also sent to a second server, with the same seed. The first answer is
@@ -94,15 +94,15 @@ OUT_PAUSE_S = 30.0
 TIMES_OUT = 4
 """The pool gives a server up after it was out this number of times."""
 FAILURES_IN_A_ROW = 3
-"""A server is down after this number of failed requests in a row."""
+"""A server is down after this number of consecutive failed requests."""
 LATE_IN_A_ROW = 5
-"""A server is down after this number of late requests in a row."""
+"""A server is down after this number of consecutive late requests."""
 LATE_FACTOR = 3.0
 """By default, a request is late after this multiple of the 95th percentile of the fastest server's response times."""
 LATE_AT_LEAST_S = 1.0
 """By default, no request is late before this time, in seconds."""
 OVERLOADS = 5
-"""The limit of failures of a request by overload, as a multiple of `engine.retries`, the limit of other failures."""
+"""The number of failures by overload that a request may have, as a multiple of `engine.retries`."""
 STARTED_AGAIN = "it was started again"
 ASK_AGAIN_S = 0.25
 """The pause before the pool looks again for a second server with room for a late request, in seconds."""
@@ -137,7 +137,7 @@ class Pool:
         """All servers that are or were on the list."""
         self._probe_answers: dict[Server, ProbeAnswer] = {}
         self._trusted: ProbeAnswer | None = None
-        """The answer of the majority of servers to the probe, with which other answers must agree."""
+        """The answer that most servers gave to the test prompt (the probe). Other servers must give the same answer."""
         self._probe: CompletionRequest | None = None
         self._waiting: deque[asyncio.Future[None]] = deque()
         """One future for each pending call of `_wait_for_change`. `_wake` completes all of them."""
@@ -152,7 +152,8 @@ class Pool:
 
     @property
     def room(self) -> int:
-        """The limit of requests in the pool. It is a quarter above the servers' limits, so that no server runs idle."""
+        """The limit of requests in the pool. It is a quarter above the sum of the servers' limits, so that no server is
+        idle."""
         limits = sum(server.limit for server in self.servers if server.state == "up")
         return limits + limits // 4 + 1
 
@@ -259,7 +260,7 @@ class Pool:
         return completion
 
     def _send_again(self, request: CompletionRequest, attempts: _Attempts) -> None:
-        """Send a late request to a second server. That server may exceed its limit of pending requests by a quarter."""
+        """Send a late request to a second server. For such a request, a server may exceed its limit by a quarter."""
         busy = {server for server, _ in attempts.values()}
         others = [s for s in self._up() if s not in busy and s.in_flight < s.limit + 1 + s.limit // 4]
         if len(attempts) == 1 and others:
@@ -285,7 +286,7 @@ class Pool:
             await asyncio.sleep(min(FIRST_PAUSE_S * 2 ** (repeated - 1), LONGEST_PAUSE_S))
 
     def _check_failures(self, failures: list[tuple[Server, Failure]]) -> None:
-        """Raise SetupError if the request has failed too often. Failures by overload are allowed more often."""
+        """Raise SetupError if the request has failed too often. More failures by overload are allowed than others."""
         overloads = sum(failure.overload for _, failure in failures)
         most = self._config.retries
         if len(failures) - overloads > most or overloads > OVERLOADS * most:
@@ -332,7 +333,8 @@ class Pool:
             server.pace = min(known) / max(seconds, 1e-9) if seconds is not None else 1.0
 
     async def _wait_for_room(self, failures: list[tuple[Server, Failure]]) -> Server:
-        """Wait until a server has room, and return the one with the most. Servers that failed the request come last."""
+        """Wait until a server has room. Return the one with the most room; servers that failed this request come
+        last."""
         failed = Counter(server for server, _ in failures)
         while True:
             self._raise_conflict()
@@ -433,11 +435,9 @@ class Pool:
             self._wake()
 
     def _compare_weights(self) -> None:
-        """Trust the weights of the majority of servers, and set servers with other weights to `out`.
-
-        A majority is more than half of all servers, including those that are still starting. If all servers have
-        started and no majority agrees, every request raises an error.
-        """
+        """Trust the weights of the majority of servers, and set servers with other weights to `out`. A majority is more
+        than half of all servers; servers that are starting count, too. If all servers have started and no majority
+        agrees, every request raises an error."""
         servers = [server for server in self._probe_answers if server.state not in ("out", "gone")]
         if self._trusted is None and servers:
             group = find_largest_agreement([self._probe_answers[server] for server in servers])
@@ -482,7 +482,8 @@ class Pool:
             raise self._conflict
         for keeper in self._keepers:
             if keeper.done():
-                # The task ended: its server was lost, or the task failed. Raise its error, if it has one.
+                # The task has ended because its server was lost or because the task failed. Raise its error, if there
+                # is one.
                 keeper.result()
 
     def _describe_loss(self) -> SetupError:
@@ -498,7 +499,6 @@ class Pool:
 
 
 def _is_lost(server: Server) -> bool:
-    """Return whether a server will not come back."""
     return server.state == "gone" or len(server.put_out_for) >= TIMES_OUT or (server.state == "out" and server.refuses)
 
 

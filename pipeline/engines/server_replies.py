@@ -20,12 +20,10 @@ from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.pipeline.engines.endpoint import Failure, Unsound, quoted, read_json
 
 LIKE_ENOUGH = 0.8
-"""The minimum similarity of the server's text and the decoded text of its tokens.
-
-Invalid bytes may make them differ, because the server decodes token by token, and here all tokens are decoded at once.
-"""
+"""The minimum similarity of the server's text and the decoded text of its tokens. The server decodes token by token,
+and here all tokens are decoded at once. So invalid bytes may make the texts differ."""
 COMPARED_CHARS = 1000
-"""The number of characters of both texts that are compared."""
+"""This number of characters of both texts is compared."""
 
 LOWEST_LOGPROB, HIGHEST_LOGPROB = -3.4e38, 1e-3
 """The bounds of a log-probability: the lowest 32-bit float, and the largest rounding error above 0."""
@@ -151,7 +149,7 @@ class StreamedReply:
     def read_begun(self, request: CompletionRequest, encoder: PromptEncoder | None) -> Completion | None:
         """Return the part of a completion that arrived before the reply broke off, or None if it is faulty.
 
-        The last token that arrived is left out, since it may be the token that ends the completion.
+        The last token that arrived is left out. It may be the token that ends the completion.
         """
         begun = dict(self._choice, token_ids=self._choice["token_ids"][:-1], finish_reason="length")
         begun["logprobs"] = {"token_logprobs": self._choice["logprobs"]["token_logprobs"][:-1]}
@@ -250,7 +248,7 @@ def _check_text(text: object, token_ids: Sequence[int], encoder: PromptEncoder) 
     if not isinstance(text, str):
         raise Unsound("its reply has no text")
     received = _comparable(text)
-    # The server's text does not include the stop token, even if that is not a special token.
+    # The server's text does not include the stop token, also if this is an ordinary token.
     decoded = [_comparable(encoder.decode(ids)) for ids in (token_ids, token_ids[:-1])]
     if received not in decoded:
         start, other = received[:COMPARED_CHARS], decoded[0][:COMPARED_CHARS]

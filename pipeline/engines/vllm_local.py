@@ -1,8 +1,8 @@
 """Samples from vLLM inside this process, on GPU or CPU. In a training, the weights change between steps.
 
-vLLM would start a process for the engine, which VLLM_ENABLE_V1_MULTIPROCESSING=0 prevents. New weights can therefore be
-passed as tensors, and a killed run leaves no process behind. vLLM frees its memory only when the process ends, so each
-stage that uses the engine runs in its own process. On CPU, `cpu_memory` frees some memory between rollouts.
+VLLM_ENABLE_V1_MULTIPROCESSING=0 keeps vLLM from starting a process for the engine. So new weights can be passed as
+tensors, and a killed run leaves no process behind. vLLM frees its memory only when the process ends, so each stage that
+uses the engine runs in its own process. On CPU, `cpu_memory` frees some memory between rollouts.
 """
 
 from __future__ import annotations
@@ -36,11 +36,9 @@ if TYPE_CHECKING:
 
 
 CPU_BATCHED_TOKENS = 8192
-"""The maximum number of tokens of a prefill batch on CPU, unless `max_model_len` is larger.
-
-Chunked prefill is off on CPU. After a part of a prompt, it would rewind the random generator of a request with a seed,
-but torch's CPU generator cannot be rewound.
-"""
+"""The maximum number of tokens of a prefill batch on CPU, unless `max_model_len` is larger. Chunked prefill is off on
+CPU. After a part of a prompt, it rewinds the random generator of a request with a seed. torch's CPU generator cannot be
+rewound."""
 CPU_BLOCK_TOKENS = 32
 """The number of tokens of a block of the key-value cache on CPU.
 
@@ -50,13 +48,14 @@ each of 8 GSM8K prompts, the smaller blocks save a fifth of the CPU time.
 GPU_BLOCK_TOKENS = 64
 """The number of tokens of the largest block of the key-value cache that vLLM uses on a GPU by default."""
 QUEUED_PER_SEQUENCE = 2
-"""Requests in the engine, as a multiple of the sequences that it decodes at once, so that it never runs idle."""
+"""The number of requests in the engine, as a multiple of the sequences that it decodes at once. It keeps the engine
+busy."""
 REASON_CHARS = 300
 """The maximum number of characters that are quoted from an error of vLLM."""
 BUSY_READINGS, BUSY_EVERY_S = 10, 0.03
 """The number of runnable threads is read 10 times, every .03 seconds."""
 ROUNDED_UP = 0.5
-"""A core of which at least this share is free counts as free."""
+"""A core counts as free if at least this share of its time is free."""
 
 WEIGHTS, CACHE = ["weights"], ["kv_cache"]
 """vLLM's tags for the memory that an engine releases when it sleeps."""
@@ -65,12 +64,13 @@ WEIGHTS, CACHE = ["weights"], ["kv_cache"]
 class VllmEngine:
     """An in-process vLLM engine on the checkpoint in folder `model`.
 
-    `beside_trainer` is true if a trainer runs in this process. If `engine.sleep` allows it, the two then use the GPU in
-    turns: the engine releases its memory after loading and when `sleep` is called, and takes it again when it is used.
+    `beside_trainer`: whether a trainer runs in this process. If `engine.sleep` allows it, trainer and engine then use
+    the GPU in turns: the engine releases its memory after loading and when `sleep` is called, and takes it again when
+    it is used.
     """
 
     make_room: Callable[[], None] = staticmethod(lambda: None)
-    """A function that is called before the engine takes GPU memory again. In it, a trainer releases its memory."""
+    """A function that is called before the engine takes GPU memory again. A trainer releases its memory in it."""
     takes_turns = False
     """Whether the engine can release its GPU memory while it is not used."""
 
@@ -121,7 +121,7 @@ class VllmEngine:
                     "With several ranks, each rank has its own engine, which cannot use several GPUs.",
                     "Set engine.tensor_parallel_size: 1, or sample from a vLLM server.",
                 )
-            # The engine of this rank runs in the process that torchrun has already started.
+            # torchrun has already started the process of this rank. The engine runs in it.
             options["distributed_executor_backend"] = "external_launcher"
         try:
             with lazy_zeros() if on_cpu else nullcontext():
@@ -134,7 +134,7 @@ class VllmEngine:
                     enforce_eager=on_cpu if config.enforce_eager is None else config.enforce_eager,
                     # Return the log-probabilities of the sampled distribution, at the sampling temperature.
                     logprobs_mode="processed_logprobs",
-                    # Ignore the sampling defaults of the checkpoint, such as top_k: they would bias importance ratios.
+                    # Ignore the sampling defaults of the checkpoint, such as top_k. They bias importance ratios.
                     generation_config="vllm",
                     disable_log_stats=True,
                     seed=0,
@@ -173,7 +173,7 @@ class VllmEngine:
         self._wake()
         engine = self.llm.llm_engine
         running = self._running = {}
-        # Exclude the million objects of vLLM and torch from garbage collection: they live as long as the engine.
+        # Exclude the million objects of vLLM and torch from garbage collection. They live as long as the engine.
         gc.freeze()
         earlier_s, began = self._stream_s, time.monotonic()
         while True:
@@ -202,17 +202,18 @@ class VllmEngine:
     def lengths(self) -> dict[int, int]:
         """Return the number of tokens that each unfinished request has so far, by its `sample`."""
         states = self.llm.llm_engine.output_processor.request_states.values()
-        # vLLM replaces request ids by internal ones, and stores the given id as the external id.
+        # vLLM replaces request ids by its own. The id that was given is the external id.
         lengths = {state.external_req_id: state.detokenizer.num_output_tokens() for state in states}
         return {request.sample: lengths[name] for name, request in self._running.items() if name in lengths}
 
     def facts(self) -> dict[str, Any]:
-        """Return the share of time in `stream` in which the engine did not sample, and on CPU its number of threads."""
+        """Return the share of time in `stream` without sampling, and on CPU the number of threads."""
         idle = {"idle_share": round(1 - self._step_s / self._stream_s, 3)} if self._stream_s else {}
         return idle if self._threads is None else {**idle, "threads": self._threads}
 
     def _salted(self, prompt: Sequence[int]) -> dict[str, Any]:
-        """Return the prompt for vLLM, with a cache salt: vLLM reuses cached prefixes only of prompts of the same salt.
+        """Return the prompt for vLLM, with a cache salt. vLLM reuses a cached prefix only for prompts with the same
+        salt.
 
         The salt changes with the weights. The first weights have no salt, which saves hashing it with every block.
         """
@@ -251,7 +252,7 @@ class VllmEngine:
             self._wake_part(WEIGHTS)
         self.llm.collective_rpc("reload_weights", kwargs={"weights_iterator": named_tensors})
         self._version = version
-        # The cache takes its memory last, since loading weights takes additional GPU memory.
+        # Loading weights takes additional GPU memory, so the cache takes its memory last.
         if was_asleep:
             self._wake_part(CACHE)
         self._asleep = ""
@@ -282,14 +283,14 @@ class VllmEngine:
             self._asleep = ""
 
     def _wake_part(self, tags: list[str]) -> None:
-        """Take the memory of these tags again. On CPU, only return freed memory to the system."""
+        """Take the memory of these tags again. On CPU, freed memory goes back to the system."""
         if self._on_cpu:
             trim()
             return
         import torch
 
         self.make_room()
-        # vLLM maps its memory outside of torch's allocator, which therefore has to give up the memory it holds.
+        # vLLM maps its memory outside of torch's allocator, so this allocator must give up its memory.
         torch.cuda.empty_cache()
         self.llm.wake_up(tags=tags)
 
@@ -321,8 +322,8 @@ def _set_threads(configured: int | None, beside_trainer: bool) -> str:
         2 cores, 7 processes want to run  ->  1 thread
 
     On busy cores, threads mostly wait for each other: on two busy cores, one thread samples several times as fast as
-    two. With a trainer in this process, the number does not depend on the load, since floating-point sums, which depend
-    on the number of threads, should be the same in every run.
+    two. With a trainer in this process, the number does not depend on the load. The reason is that floating-point sums
+    depend on the number of threads, and should be the same in every run.
     """
     import torch
 
@@ -344,7 +345,8 @@ def _count_threads(threads: int, usable: int) -> str:
 
 
 def _busy_cores() -> float:
-    """Return the number of cores that other processes keep busy: the lower of the average of the last minute and now.
+    """Return the number of cores that other processes keep busy: the average of the last minute, or the current number
+    if it is lower.
 
     The average may include earlier work of this run, and the current number may include short bursts.
     """
@@ -353,7 +355,7 @@ def _busy_cores() -> float:
 
 
 def _wanting_to_run() -> float | None:
-    """Return the number of runnable threads of other processes, or None if it is not known (outside of Linux)."""
+    """Return the number of runnable threads of other processes, or None outside of Linux."""
     table = Path("/proc/loadavg")
     if not table.exists():
         return None

@@ -25,15 +25,15 @@ from truegold.pipeline.running.ray_cluster import join_cluster
 from truegold.verifiers import SetupError
 
 WORK_S = 0.25
-"""The seconds for which an engine samples before it returns finished completions and takes new requests."""
+"""An engine samples for this number of seconds. Then it returns finished completions and takes new requests."""
 MOST_LOSSES = 4
 """An engine that was lost this number of times is not restarted."""
 LONGEST_START_S = 1800.0
-"""After this time without a ready engine, in seconds, the run ends."""
+"""The run ends after this number of seconds without a ready engine."""
 LONGEST_SILENCE_S = 3600.0
-"""After this time without a finished request, in seconds, an engine is lost."""
+"""An engine counts as lost after this number of seconds without a finished request."""
 HANDFUL = 16
-"""The number of requests that an engine gets at a time, before the next engine gets some."""
+"""An engine gets this number of requests at a time. Then the next engine gets some."""
 
 
 class Replica:
@@ -51,7 +51,7 @@ class Replica:
         self._todo.extend(requests)
         self._outstanding.update((request, index) for index, request in requests)
         if self._stream is None or sampling != self._sampling:
-            # The previous stream has ended, since the caller changes sampling parameters only between streams.
+            # The previous stream has ended. The caller changes sampling parameters only between streams.
             self._stream, self._sampling = self._engine.stream(self._take, sampling), sampling
         ended = time.monotonic() + WORK_S
         finished: list[tuple[int, Completion]] = []
@@ -96,13 +96,12 @@ class RayEngine:
         self._most_requests = QUEUED_PER_SEQUENCE * config.max_num_seqs
         """The maximum number of requests of one engine at a time."""
         self._next_index = 0
-        """The number of the next request."""
         options = resources(ray.cluster_resources(), config)
         alone = config.model_copy(update={"data_parallel_size": 1, "ray_address": None})
         make: Any = ray.remote(**options)(Replica)
         self._make_actor: Callable[[], Any] = lambda: make.remote(str(model.resolve()), alone)
         self._starting: dict[Any, _Worker] = {}
-        """The engines that are starting, by the Ray object that is ready when the engine has started."""
+        """The engines that are starting. The key is a Ray object that is ready when the engine has started."""
         self._had_one = time.monotonic()
         """The last time at which any engine was ready."""
         self._workers = [
@@ -128,7 +127,7 @@ class RayEngine:
             if not references:
                 time.sleep(POLL_S)
                 continue
-            # If a ready engine is idle, do not wait for engines that are starting.
+            # While a ready engine is idle, do not wait long for engines that are starting.
             is_idle = not working and any(worker.is_ready for worker in self._workers)
             done, _ = self._ray.wait(references, num_returns=1, timeout=POLL_S if is_idle else WORK_S)
             self._check_starts()
@@ -174,10 +173,8 @@ class RayEngine:
     def _hand_out(
         self, take: TakeRequests, sampling: SamplingParams, working: dict[Any, _Worker], orphans: list[Request]
     ) -> bool:
-        """Give requests to the idle engines, to each HANDFUL at a time, so that even a few requests are spread.
-
-        Return whether `take` has no more requests.
-        """
+        """Give requests to the idle engines, HANDFUL at a time to each. So even a few requests are spread. Return
+        whether `take` has no more requests."""
         busy = {worker.name for worker in working.values()}
         idle = [worker for worker in self._workers if worker.is_ready and worker.name not in busy]
         batches: dict[str, list[tuple[int, Request]]] = {worker.name: [] for worker in idle}

@@ -22,8 +22,8 @@ from truegold.pipeline.engines.server_replies import CompletionRequest
 class ServerEngine:
     """An engine that samples from the servers of `config`.
 
-    If an `encoder` is given, the tokens of each reply are compared with its text, and the weights of the servers with
-    each other.
+    With an `encoder`, the tokens of each reply are compared with the text of the reply, and the weights of the servers
+    are compared with each other.
     """
 
     def __init__(

@@ -96,7 +96,7 @@ class Matches:
     rows: int
     """The number of rows that match an item of the evaluation set."""
     in_train: int
-    """The number of these rows in the training split. They are kept if this kind of match does not drop rows."""
+    """The number of these rows in the training split. If matches of this kind drop rows, it is 0."""
     in_heldout: int
     """The number of these rows in the held-out split."""
 
@@ -136,7 +136,8 @@ class DataCard:
     cut: tuple[str, ...]
     """A sentence for each phrase that was cut off many prompts."""
     flags: Mapping[str, int]
-    """The number of flagged rows in the set, by reason. If a flag holds rows back, only those that reviewers kept."""
+    """The number of flagged rows in the set, by reason. Of a flag that holds rows back, only those that reviewers
+    kept."""
     counts: Mapping[str, Mapping[str, int]]
     """For each property in COUNTED, the number of rows with each value. Verifiers are named with their version."""
     label_errors: LabelErrors
@@ -260,7 +261,6 @@ def write_head(head: Mapping[str, Any]) -> str:
 
 
 def _front_matter(card: DataCard) -> dict[str, Any]:
-    """Return the YAML head of the card."""
     rows = sum(split.rows for split in card.splits)
     head: dict[str, Any] = {
         "configs": [

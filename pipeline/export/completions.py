@@ -126,7 +126,7 @@ def _keep(
     completion: DrawnCompletion,
     choice: CompletionChoice,
 ) -> None:
-    """Insert a completion into the chosen ones of its row, which are ordered by digest. Repeated texts are ignored."""
+    """Insert a completion into the chosen ones of its row, ordered by digest. Repeated texts are ignored."""
     text = f"{choice.seed} {record['id']} {completion.text}"
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     if all(digest != other for other, _ in best):

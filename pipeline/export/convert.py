@@ -78,7 +78,7 @@ from truegold.verifiers import (
 from truegold.verifiers.code.suite.row_tests import Unusable
 
 TYPES = {"pass_rate": pa.float64(), "suspicion": pa.float64(), "posterior": PROFILE_SCHEMA.field("posterior").type}
-"""The types of columns in which all values may be missing."""
+"""The types of columns that may have no value in any row."""
 ORIGINS_SHOWN = 20
 SHOWN_MISTAKES = 5
 """The maximum number of mistakes that are described."""
@@ -99,7 +99,8 @@ class Written:
     incomplete: Counter[str] = field(default_factory=Counter)
     """The number of rows without the needed completions, by `no right completion` or `no wrong completion`."""
     completions_left_out: Counter[str] = field(default_factory=Counter)
-    """The number of completions that are neither right nor wrong, by kind (`RunCompletions.left_out`)."""
+    """The number of completions that were left out because they are neither right nor wrong, by kind
+    (`RunCompletions.left_out`)."""
     notes: list[str] = field(default_factory=list)
     """Further lines to print."""
     needs_reward: int = 0
@@ -107,7 +108,7 @@ class Written:
     replaced: str | None = None
     """The time at which the replaced set was written, or None if no set was replaced."""
     moved: int = 0
-    """The number of rows in another split than their source says."""
+    """The number of rows whose source names another split."""
     verifiers: Counter[str] = field(default_factory=Counter)
     licenses: Counter[str] = field(default_factory=Counter)
     origins: Counter[str] = field(default_factory=Counter)
@@ -179,9 +180,9 @@ def convert(
 ) -> Written:
     """Write the rows of `data` to `out_dir` in the format `form`.
 
-    `source` has the settings for reading a file. Its verifier, licence, origin and limit also apply to a run or a set.
-    `choice` has the settings for choosing completions, for formats that need them. Raises InputError if there are no
-    rows, or more are rejected than `bounds` allow, and ConfigError if `source` names columns of truegold's own tables.
+    `source` has the settings for reading a file. The verifier, licence, origin and limit in it also apply to a run or a
+    set. `choice` has the settings for formats with completions. Raises InputError if there are no rows, or more are
+    rejected than `bounds` allow, and ConfigError if `source` names columns of truegold's own tables.
     """
     refuse_input(out_dir, data)
     _refuse_other_set(out_dir, form, data)
@@ -243,7 +244,8 @@ def convert(
 
 
 def _refuse_other_set(out_dir: Path, form: Format, data: Path) -> None:
-    """Raise ConfigError if the export overwrites its input, or files that are not an earlier export of this format."""
+    """Raise ConfigError if the export would overwrite its input, or files other than an earlier export of this
+    format."""
     card = out_dir / "README.md"
     text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
     others = [*_splits_in(out_dir), *([card] if text else [])]
@@ -270,7 +272,6 @@ _WRITTEN_FOR = "Written by truegold for {}."
 
 
 def _with_rescued(rows: Iterator[Row], run_dir: Path) -> Iterator[Row]:
-    """Yield the rows, and then the selected rows that were added by synthesis."""
     seen: set[RowKey] = set()
     for row in rows:
         seen.add(row_key(row))
@@ -293,7 +294,7 @@ def _as_stated(rows: Iterator[Row], source: FileSource, written: Written) -> Ite
 
 
 def _read_by(rows: Iterator[Row], verifier: str, written: Written) -> Iterator[Row]:
-    """Yield the rows whose gold the user's verifier can read, and reject the others."""
+    """Yield the rows whose gold the user's verifier can read. Reject other rows."""
     resolved = resolve(verifier)
     if judges_solutions(resolved) or gold_response(resolved, "1") is None:
         yield from rows
@@ -313,7 +314,6 @@ def _read_by(rows: Iterator[Row], verifier: str, written: Written) -> Iterator[R
 def _export_rows(
     row: Row, system: str | None, form: Format, drawn: RunCompletions | None, written: Written
 ) -> Iterator[ExportRow]:
-    """Yield the rows to export for a row: the row itself, or a row for each chosen completion or pair."""
     values = dict(row)
     flags: Any = values.get(FLAGS_FIELD.name) or earlier_flags(row)
     plain = {name: value for name, value in values.items() if name not in _ADDED_COLUMNS and value is not None}
@@ -334,7 +334,7 @@ def _export_rows(
 
 
 def _render_card(out_dir: Path, form: Format, written: Written, curated_card: Path) -> str:
-    """Return the text of the README.md. `curated_card` is the path of the original set's card, which may not exist."""
+    """Return the text of the README.md. `curated_card` is the path of the original set's card, and may not exist."""
     licenses = [name for name in written.licenses if name != NOT_STATED]
     files = [{"split": path.stem, "path": path.relative_to(out_dir).as_posix()} for path in written.splits]
     head: dict[str, Any] = {
@@ -373,7 +373,7 @@ def check(path: Path, form: Format) -> Checked:
         try:
             loaded = form.load(path)
         except Exception as error:
-            # The trainer's code may raise any error. Report the error that its user would see.
+            # The trainer's code may raise any error. The mistake names the error that a user of the trainer sees.
             mistakes.append(f"{readers[-1]}: {type(error).__name__}: {error}")
         else:
             if loaded != rows:
@@ -407,7 +407,7 @@ class _SplitFile:
         if not self._batch:
             return
         if self._parquet is None:
-            # A column without values needs a type, too.
+            # A column needs a type even if it has no values.
             schema = pa.schema([_typed(column) for column in pa.Table.from_pylist(self._batch).schema])
             self._parquet = pq.ParquetWriter(self._aside, schema, compression="zstd")
         self._parquet.write_table(pa.Table.from_pylist(self._batch, schema=self._parquet.schema))
@@ -452,7 +452,6 @@ def _package_name(out_dir: Path) -> str:
 
 
 def _version(package: str | None) -> str | None:
-    """Return the version of an installed package, or None if it is not installed."""
     try:
         return None if package is None else version(package)
     except PackageNotFoundError:
@@ -464,8 +463,8 @@ def tables_of(
 ) -> tuple[list[Path], Counter[str]]:
     """Return the tables of a set, and the number of rejected records by reason.
 
-    Other files than truegold's own tables are read by the settings of `source`, and written to the folder `scratch` as
-    tables. Raises InputError if there is no set, or more records are rejected than `bounds` allow.
+    truegold's own tables are returned as they are. Other files are read by the settings of `source`, and written to the
+    folder `scratch` as tables. Raises InputError if there is no set, or more records are rejected than `bounds` allow.
     """
     if finished := finished_tables(data):
         _refuse_columns(finished[0].parents[1], source)
@@ -488,7 +487,7 @@ def tables_of(
 
 
 def finished_tables(data: Path) -> list[Path]:
-    """Return truegold's own tables of a run or an exported set. Empty for other data."""
+    """Return truegold's own tables of a run or an exported set, or an empty list for other data."""
     folder = data / "export" if (data / "export").is_dir() else data
     # train.parquet comes before heldout.parquet.
     return sorted((folder / DATA_DIR).glob("*.parquet"), reverse=True)

@@ -2,7 +2,8 @@
 
     FORMATS["trl"].record(ExportRow(row), 0)  ->  {"prompt": [...], "solution": "\\\\boxed{72}", ...}
 
-A format also has a schema of its records, and the trainer's own reader. `convert` writes and checks files.
+A format also has a schema of records, and the reader of the trainer's own code. `convert` writes files and checks them
+with both.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class ExportRow:
 
     @property
     def messages(self) -> list[Message]:
-        """The conversation, with the prompt as its last message. The row's own system message replaces `system`."""
+        """The conversation. Its last message is the prompt. The row's own system message replaces `system`."""
         *before, asked = messages_of_row(self.row)
         messages = [*before, Message(role=asked["role"], content=self.user.replace(PROMPT_MARK, asked["content"]))]
         has_own = messages[0]["role"] == SYSTEM
@@ -92,7 +93,7 @@ class ExportRow:
 
     @property
     def ground_truth(self) -> str:
-        """The gold, or the verifier's arguments (the tests) if there is no gold, for trainers that accept one text."""
+        """The gold or, without gold, the verifier's arguments (the tests). For trainers that accept one text."""
         return self.row["verifier_args"] if self.row["gold"] is None else self.row["gold"]
 
     @cached_property
@@ -102,7 +103,7 @@ class ExportRow:
 
     @property
     def options(self) -> list[str]:
-        """The names of the verifier's options, which a trainer's own reward ignores. Tests are not options."""
+        """The names of the verifier's options, which a trainer's own reward ignores. Tests do not count as options."""
         return [name for name in self.arguments if name != OTHER_GOLDS] if self.row["gold"] is not None else []
 
     @property
@@ -122,7 +123,7 @@ class ExportRow:
 
     @cached_property
     def split(self) -> str:
-        """The name of the split: the word in the source's own column `split` if it means the same split."""
+        """The name of the split. A word of the source's own column `split` is used if it means the same split."""
         word, split = self.own_value("split"), self.row["split"]
         return word if isinstance(word, str) and read_split(word) == split else SPLIT_NAMES[split]
 
@@ -179,17 +180,20 @@ class Format:
     package: str | None = None
     """The trainer's package, if it can be installed."""
     load: Callable[[Path], int] | None = None
-    """The trainer's own reader of a split. It returns the number of rows, and raises an error if it cannot read it."""
+    """The trainer's own reader of a split. It returns the number of rows, and raises an error if it cannot read the
+    split."""
     companions: Mapping[str, str] = field(default_factory=dict)
-    """Maps further files to write, such as a reward function, to the files in `companions/` with their texts."""
+    """Further files to write, such as a reward function. Maps each file to the file in `companions/` with its text."""
     data_dir: str = ""
     """The folder of the splits, relative to the exported folder."""
     completions: Literal["none", "right", "pairs"] = "none"
     """The completions in a record: none, a right one, or a pair of a right and a wrong one."""
     remark: str = ""
-    """The end of a message that begins with the number of rows for which `needs_reward` is true. May be empty."""
+    """The second half of a message that begins with the number of rows that the trainer's own reward cannot score
+    (`needs_reward`). May be empty."""
     needs_reward: Callable[[ExportRow], bool] = has_more_than_gold
-    """A function that returns True if the trainer's own reward cannot score a row, so that it needs truegold's."""
+    """A function that returns True if the trainer's own reward cannot score a row. Such a row needs truegold's
+    reward."""
     record: Record = field(init=False)
 
     def __call__(self, record: Record) -> Record:
@@ -256,7 +260,7 @@ def make_trl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
          "id": ..., "verifier": "math", "verifier_args": "{}", "license": "mit", "origin": "openai/gsm8k", ...}
 
     `solution` is a response with the full score, in the form that TRL's own `accuracy_reward` reads. The worked
-    solution is in the column `truegold`. The sampler uses `pass_rate` and `posterior` (`train.rollout.trl_sampler`).
+    solution is in the column `truegold`. The sampler uses `pass_rate` and `posterior` (`train.grpo.trl_sampler`).
     Source: TRL's docs/source/dataset_formats.md and trainer/grpo_trainer.py.
     """
     return {
@@ -300,7 +304,7 @@ def make_trl_sft_record(row: ExportRow, index: int) -> Mapping[str, Any]:
 
 @Format("trl-dpo", "TRL's DPOTrainer", "parquet", TRL_DPO_SCHEMA, "trl", load_with_trl, completions="pairs")
 def make_trl_dpo_record(row: ExportRow, index: int) -> Mapping[str, Any]:
-    """Return a record of TRL's "conversational preference, explicit prompt": with a right and a wrong completion.
+    """Return a record with a right and a wrong completion: TRL's "conversational preference, explicit prompt".
 
         {"prompt": [{"role": "user", "content": "Natalia sold ..."}],
          "chosen": [{"role": "assistant", "content": "... \\boxed{72}"}],
@@ -367,10 +371,10 @@ def make_verl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
 
     `index`, `split` and `ability` come from the source's columns or its `extra_info`. By default, they are the row's
     number, the split of the file, and the row's domain. `data_source` is the origin that the row states, or else the
-    name of its file. `extra_info` has the same fields in all rows, so that it fits a table: values of varying structure
-    are JSON texts. The ground truth of a program is its verifier's arguments. verl's own reward scores only verl's own
-    data sources, so `reward.custom_reward_function.path` must name `compute_score.py` next to the data. Source: verl's
-    examples/data_preprocess/gsm8k.py and utils/dataset/rl_dataset.py.
+    name of the row's file. `extra_info` has the same fields in all rows, because it becomes a table. So values of
+    varying structure are JSON texts. The ground truth of a program is its verifier's arguments. verl's own reward
+    scores only verl's own data sources. `reward.custom_reward_function.path` must therefore name `compute_score.py`
+    next to the data. Source: verl's examples/data_preprocess/gsm8k.py and utils/dataset/rl_dataset.py.
     """
     return {
         "data_source": row.provenance.origin or row.row["source"],
@@ -435,7 +439,8 @@ def make_openrlhf_record(row: ExportRow, index: int) -> Mapping[str, Any]:
 OPEN_INSTRUCT_MATH = ("math", "numeric")
 """Verifiers that agree with open-instruct's `math` if the gold is a plain number."""
 _PLAIN_NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?|-?\d{1,9}/\d{1,9}|-?\\frac\{\d{1,9}\}\{\d{1,9}\}")
-"""A gold that open-instruct can compare. For the golds "$72$", "72 km" and "72.", it scores \\boxed{72} as 0."""
+"""A gold that open-instruct can compare. open-instruct gives \\boxed{72} the score 0 for the golds "$72$", "72 km" and
+"72."."""
 
 
 def _open_instruct_verifier(row: ExportRow) -> str:
@@ -463,10 +468,12 @@ def make_open_instruct_record(row: ExportRow, index: int) -> Mapping[str, Any]:
         {"messages": [{"role": "user", "content": "Natalia sold ..."}], "ground_truth": ["72"], "dataset": ["math"]}
         {"messages": [...], "ground_truth": ["{\\"gold\\": \\"1/2\\", ...}"], "dataset": ["truegold"], ...}
 
-    A row uses open-instruct's own verifier `math` if its gold is a plain number and it has no other golds or options:
-    open-instruct adds up the rewards of several golds, and its verifiers have no options. For all other rows, the
-    verifier is `truegold` (`truegold.verifiers.adapters.open_instruct`), and the ground truth is the whole row. Source:
-    open-instruct's dataset_transformation.py and ground_truth_utils.py.
+    A row uses open-instruct's own verifier `math` if the gold is a plain number, and the row has no other golds and no
+    options. The reason is that open-instruct adds up the rewards of several golds, and has no options of verifiers. For
+    all other rows, the verifier is `truegold` (`truegold.verifiers.adapters.open_instruct`), and the ground truth is
+    the whole row.
+
+    Source: open-instruct's dataset_transformation.py and ground_truth_utils.py.
     """
     verifier = _open_instruct_verifier(row)
     return {
@@ -563,8 +570,9 @@ def make_inspect_record(row: ExportRow, index: int) -> Mapping[str, Any]:
         {"input": "Natalia sold ...", "target": "72", "id": "9f0c...", "metadata": {"verifier": "math", ...}}
         {"input": "...", "target": ["1/2", "0.5"], ...}
 
-    Read it with `json_dataset("train.jsonl")` and score it with `truegold.verifiers.adapters.inspect.verified`. Source:
-    inspect_ai's dataset/_dataset.py and dataset/_util.py.
+    Read it with `json_dataset("train.jsonl")` and score it with `truegold.verifiers.adapters.inspect.verified`.
+
+    Source: inspect_ai's dataset/_dataset.py and dataset/_util.py.
     """
     return {
         "input": row.prompt,
@@ -622,9 +630,9 @@ def make_nemo_rl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
 
         {"input": "Natalia sold ...", "output": "{\"gold\": \"72\", \"verifier\": \"math\", ...}", "id": "9f0c..."}
 
-    NeMo-RL's `math_hf_data_processor` passes only one user message and the output to the reward. The output is
-    therefore the whole row with its problem as JSON, for `truegold.verifiers.adapters.nemo_rl`. In NeMo-RL, a system
-    message is a setting (`system_prompt_file`). Source: NeMo-RL's data/processors.py and
+    NeMo-RL's `math_hf_data_processor` passes only one user message and the output to the reward. So the output is the
+    whole row, its problem included, as JSON for `truegold.verifiers.adapters.nemo_rl`. In NeMo-RL, a system message is
+    a setting (`system_prompt_file`). Source: NeMo-RL's data/processors.py and
     data/datasets/response_datasets/response_dataset.py.
     """
     if len(row.messages) > 1:

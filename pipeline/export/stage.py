@@ -69,8 +69,8 @@ def write_splits(
 ) -> tuple[list[SplitFile], pa.Schema, RowCounts]:
     """Write every row of `tables` to the file of its split, with the reasons of its flags.
 
-    If there are no held-out rows, no file is written for them. The columns are those of ROW_SCHEMA and of all further
-    columns of the tables. Rows of a table without such a column get null.
+    Without held-out rows, no file is written for them. The columns are those of ROW_SCHEMA, and all further columns of
+    the tables. Rows of a table without such a column get null.
     """
     schema = max((table_schema(path).remove_metadata() for path in tables), key=len)
     for column in (FLAGS_FIELD, *PROVENANCE_FIELDS):

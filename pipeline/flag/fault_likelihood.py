@@ -8,9 +8,9 @@
     undecided                          5              2          2.2
 
 Each share has a Beta posterior with Jeffreys' prior (1961, Theory of Probability, chapter 3). The ratio divides the two
-posterior means, so even a verdict that no sound problem got is not taken as certain. If 5 % of the rows are expected to
-be ill-posed, a ratio of 63 gives a confidence of .77. A ratio is valid for one model and one set of prompts, if the
-known problems resemble the rows.
+posterior means. So even a verdict that no sound problem got is not certain. If 5 % of the rows are expected to be
+ill-posed, a ratio of 63 gives a confidence of .77. A ratio is valid for one model and one set of prompts, and only if
+the known problems are like the rows.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class MeasuredModel:
     def counts(self, verdict: str) -> tuple[tuple[int, int], tuple[int, int]]:
         """Return (verdicts, problems) for ill-posed and for sound problems.
 
-        For a kind of fault that never occurred, these are the counts of all kinds together.
+        A kind of fault that never occurred gets the counts of all kinds together.
         """
         sides = self.ill_posed, self.sound
         verdicts = [verdict]
@@ -100,7 +100,7 @@ class MeasuredModel:
 def likelihood_ratio(ill_posed: tuple[float, float], sound: tuple[float, float]) -> tuple[float, float, float]:
     """Return the ratio of two shares, and the ends of its 90 % interval by the normal approximation of its logarithm.
 
-    `ill_posed` and `sound` are hits and totals, which may be fractional.
+    `ill_posed` and `sound` are (hits, total). Both may be fractional.
     """
     from scipy.special import polygamma
 

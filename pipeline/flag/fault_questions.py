@@ -8,9 +8,9 @@ r"""Writes two questions to a model about a problem, and reads its replies.
     read_defence("... so it is 12.\nSOUND: 12")          ->  "12"
     read_defence("FAULTY")                              ->  ""
 
-A fault counts only if its quotation is in the problem, so that invented faults do not count. Replies may begin with
-thoughts and prose, may be Markdown or JSON, and may name the kinds in other words or in Chinese. A reply that cannot be
-read, such as a refusal, an empty reply or ":", gives None.
+A fault counts only if its quotation is in the problem. So invented faults do not count. Replies may begin with thoughts
+and prose, may be Markdown or JSON, and may name the kinds in other words or in Chinese. A reply that cannot be read,
+such as a refusal, an empty reply or ":", gives None.
 
 The problem is sent between random marks. The model sees only the form of the gold, such as "-#.# km" for "-3.5 km", so
 that the gold does not influence its answer.
@@ -42,7 +42,7 @@ SHOWN_FAULTS = 3
 TEXTS: Mapping[str, Any] = tomllib.loads(files(__package__).joinpath("well_posed.toml").read_text("utf-8"))
 """The prompts, and the names of the kinds of faults."""
 PROMPTS_DIGEST = digest_json({**TEXTS, "kinds": {kind: entry["text"] for kind, entry in TEXTS["kinds"].items()}})[:12]
-"""A digest of the prompts. A measurement is valid only for its prompts."""
+"""A digest of the prompts. The measurement of a model is valid only for the prompts that it was made with."""
 
 _NONCE_CHARS = 12
 _THOUGHTS = re.compile(r"<(/?)(?:think|thinking|thought|thoughts|reasoning)>", re.IGNORECASE)
@@ -63,7 +63,7 @@ _NO_ANSWER = re.compile(
     r"|无$|没有答案|无法(?:确定|回答|求)|不能确定|不确定).*",
     re.IGNORECASE,
 )
-"""A reply in place of an answer: `cannot be determined`."""
+"""A statement in place of an answer: `cannot be determined`."""
 _ABSENT = re.compile(
     r"\W*(?:none|no|nothing|n/?a|null|false|ok|not (?:found|present|applicable)|无|没有|否)?\W*$", re.IGNORECASE
 )
@@ -128,8 +128,8 @@ class FaultReply:
 def find_prompt(problem: str, gold: str | None, kinds: Sequence[Fault]) -> str | None:
     """Return the first question, or None if the problem is empty or too long.
 
-    A long problem would have to be cut, and the missing end might look like a fault. The kind of fault that concerns
-    the gold is left out if there is no gold.
+    A long problem is not cut, because a missing end looks like a fault. Without a gold, the question leaves out the
+    kind of fault that concerns the gold.
     """
     shown = _shown_problem(problem)
     if shown is None:
@@ -180,7 +180,7 @@ def _shown_claim(fault: QuotedFault) -> str:
 
 
 def _nonce(*asked: str) -> str:
-    # A hash of the question's texts is the same in every run, and no problem can contain its own hash.
+    # A hash of the question's texts is the same in every run. A problem cannot contain its own hash.
     return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:_NONCE_CHARS].upper()
 
 
@@ -281,8 +281,8 @@ def _split_evidence(evidence: str, problem: str, kind: Fault) -> tuple[str, str]
 def is_quotation(text: str, problem: str, kind: Fault) -> bool:
     """Return True if the words of `text` are in the problem, in this order. "..." stands for omitted words.
 
-    Signs and LaTeX commands are ignored. A single word counts only for an undefined notion or a missing thing; a number
-    always counts.
+    Signs and LaTeX commands are ignored. A number always counts as a quotation. A single word counts only for an
+    undefined notion or a missing thing.
     """
     single = kind in (Fault.UNDEFINED_NOTION, Fault.MISSING_REFERENCE)
     for strip in (False, True):

@@ -5,8 +5,8 @@ The row `{"id": "9f0c...", "prompt": "Prove that 12+8 is even.", ...}` is unchan
     {"id": "9f0c...", "reason": "proof", "detector": "proof", "confidence": 1.0, "blocks": true,
      "evidence": "{\\"asks\\": \\"Prove that\\", \\"measured\\": {\\"precision\\": 1.0, \\"rows\\": 14, ...}}", ...}
 
-A built-in rule's confidence is its measured precision (`measured`), which also decides whether its flags hold rows
-back. A user's own rule sets the confidence of its flags, and whether they hold rows back.
+The confidence of a built-in rule's flags is its measured precision (`measured`). The precision also decides whether the
+flags hold rows back. A user's own rule sets both for its flags.
 
 `flags.parquet` also has the flags of earlier stages, so that `settle` needs only one table. The ledger has only the new
 flags. Flags are sorted by row, and the flags of a row by stage. Flags of dropped rows are left out. Flags with a reason
@@ -61,8 +61,8 @@ def flag(inputs: Mapping[str, Path], config: FlagConfig, out_dir: Path, progress
 
 
 def flag_part(part: Part, config: FlagConfig, shared: Sequence[Sequence[str]], progress: Progress) -> StageReport:
-    """Flag the rows of one part. `shared` has (source, system message) of each system message that many rows share.
-    Rules do not read these messages."""
+    """Flag the rows of one part. `shared` has (source, system message) pairs of messages that many rows share. Rules do
+    not read these messages."""
     detectors = load_detectors(config.detectors)
     earlier = group_by_row(
         chain.from_iterable(read_table(part.inputs[name], FlagRecord) for name in EARLIER_FLAGS if name in part.inputs)

@@ -17,12 +17,12 @@ tries to defend the problem. A fault counts if the defence fails.
     (the row is too long, or has no stored reply)             not asked
 
 The kinds of faults cover the steps of MathQ-Verify (arXiv 2505.13903), and golds of another kind than the question asks
-for, as in Big-Math (arXiv 2502.17387). The need for a quotation excludes models that give the same reply to everything
-(arXiv 2507.08794).
+for, as in Big-Math (arXiv 2502.17387). A fault needs a quotation. This rules out models that give the same reply to
+everything (arXiv 2507.08794).
 
-Models differ in precision, so flags have a confidence only if it was measured (`fault_likelihood`), and only then hold
-rows back. Rows are neither changed nor dropped. Held-out rows are included. One batch of rows is in memory at a time. A
-stage that was killed continues with the unfinished parts.
+Models differ in precision. So a flag has a confidence, and can hold its row back, only if the model was measured
+(`fault_likelihood`). Rows are neither changed nor dropped. Held-out rows are included. One batch of rows is in memory
+at a time. A stage that was killed continues with the unfinished parts.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ from truegold.pipeline.tables.rows import (
 )
 
 SHOWN_CHARS = 500
-"""Number of characters at the end of a reply that the evidence keeps. The end has the findings."""
+"""The number of characters of a reply that the evidence keeps. They are taken from the end, which has the findings."""
 DETECTOR = "well_posed"
 UNANSWERED_FILE = "unanswered_prompts.jsonl"
 """The file with the prompts that have no stored reply."""
@@ -113,18 +113,18 @@ class Asked:
     faults: tuple[QuotedFault, ...] = ()
     """The faults found in the first call."""
     answer: str | None = None
-    """The model's own answer, from the second call if that call defends the problem, else from the first."""
+    """The model's own answer. If the second call defends the problem, it comes from this call, else from the first."""
     replies: tuple[str, ...] = ()
     """The ends of the model's replies."""
 
     @property
     def verdict(self) -> str:
-        """The outcome, or for a faulty problem the reason of its first fault."""
+        """The outcome. For a faulty problem, the reason of its first fault."""
         return str(self.first_fault.kind if self.outcome is Outcome.FAULTY else self.outcome)
 
     @property
     def first_fault(self) -> QuotedFault:
-        """The first fault of the problem itself, or else the first fault of its gold."""
+        """The first fault of the problem itself. Without one, the first fault of the gold."""
         return next((fault for fault in self.faults if fault.kind is not Fault.GOLD_OF_OTHER_KIND), self.faults[0])
 
 
@@ -211,7 +211,7 @@ def well_posed(inputs: Mapping[str, Path], config: WellPosedConfig, out_dir: Pat
     measured = _measure(inputs.get("known"), engine, encoder, config, progress)
     if measured is not None:
         measured.save(out_dir / MEASURED_FILE)
-    # Missing replies are listed for all rows, so no part counts as finished beforehand. Stored replies cost nothing.
+    # Missing replies are listed for all rows, so every part is processed again. Stored replies cost nothing.
     shared = time_ns() if isinstance(engine, RepliesEngine) else None
     work = PartWork(f"{__name__}:ask_part", config, shared)
     runner = partial(run_here, engine=engine, encoder=encoder, measured=measured)
@@ -272,7 +272,8 @@ def ask_part(
 def _measure(
     known: Path | None, engine: Engine, encoder: PromptEncoder, config: WellPosedConfig, progress: Progress
 ) -> MeasuredModel | None:
-    """Return the model's measurement: an earlier one, or a new one on known problems. None without `known`."""
+    """Return the model's measurement: an earlier one, or a new one on known problems (written with or without a fault).
+    Returns None without `known`."""
     if known is None:
         return None
     if known.suffix == ".json":

@@ -25,10 +25,10 @@ MAX_RESIDUE = 60
 """Maximum number of characters around a gold, such as `x=`. A longer text may derive the gold."""
 MAX_GOLD = 200
 END_CHARS = 80
-"""The number of characters at the end of a solution in which its answer is looked for."""
+"""The number of characters at the end of a solution that may have the answer."""
 NEAR_END = 40
 LAST_NUMBERS = 2
-"""The number of last numbers that may be the answer: two in "which makes 38 in 6 years"."""
+"""The number of last numbers that may be the answer. In "which makes 38 in 6 years", both may be."""
 
 _FIGURE = re.compile(r"(?<![\w.])[-−]?\d+(?:,\d{3})*(?:\.\d+)?(?:\s?/\s?\d+)?")
 """A number or a fraction: `-1,200.5`, `3/4`."""
@@ -56,7 +56,7 @@ _PART = re.compile(
 )
 """The start of a gold that names its question: `(a)`, `x_1 =`, `y =`, `width: 5`."""
 _SECOND = {"(a)": "(b)", "(1)": "(2)", "(i)": "(ii)"}
-"""Maps the label of a first part to the label of the second."""
+"""The label of a first part -> the label of the second part."""
 _SEVERAL = re.compile(r",|，|;|；|\band\b|\bor\b|\n|和|或")
 """Separators between several answers."""
 
@@ -64,13 +64,13 @@ _SEVERAL = re.compile(r",|，|;|；|\band\b|\bor\b|\n|和|或")
 def residue_of(gold: str, solution: str) -> str | None:
     """Return the text around the gold in a solution that only restates it: "x=" for the solution "x=7" of gold 7.
 
-    Other solutions give None: a longer solution, or one with other numbers, may derive the gold.
+    Other solutions give None, because a longer solution, or one with other numbers, may derive the gold.
     """
     if not gold or not solution or len(solution) > MAX_RESIDUE + len(gold):
         return None
     rest = re.sub(rf"(?<!\d){re.escape(gold)}(?!\.?\d)", " ", solution, count=1)
     if rest == solution:
-        # "x=184.40" only restates the gold 184.4, but "x=135/3" shows a calculation of the gold 45.
+        # "x=184.40" only restates the gold 184.4. "x=135/3" shows a calculation of the gold 45.
         numbers = _FIGURE.findall(solution)
         if len(numbers) != 1 or "/" in numbers[0] or _value(numbers[0]) is None or _value(numbers[0]) != _value(gold):
             return None
@@ -163,7 +163,8 @@ def lost_parts(gold: str, prompt: str, solution: str) -> bool:
 
 
 def language_of_golds(golds: Sequence[str], languages: Counter[str]) -> str | None:
-    """Return the language of the golds if no prompt uses it and both halves of the golds agree on it, else None."""
+    """Return the language of the golds, or None. No prompt may have this language, and both halves of the golds must
+    agree on it."""
     languages_of_halves = {language_of(" ".join(golds[start::2])) for start in (0, 1)}
     (language, *others) = languages_of_halves
     return None if others or language == UNKNOWN or language in languages else language

@@ -4,14 +4,14 @@ r"""Finds blocks of rows whose golds belong to the questions of neighbouring row
     "Find the equation"    gold "$(-\infty, 4)$"    and so on, for 20 rows
 
 A gold has a kind (a whole number below ten, an equation, an interval), letters, words and a size. It may also be the
-result of one operation on two numbers of a question. The fit of a gold to a question is a sum of log ratios: the
-frequency of such a pair within one row, divided by its frequency in rows far apart. All frequencies come from the
-source itself; a shifted block is too small to change them.
+result of one operation on two numbers of a question. The fit of a gold to a question is a sum of log ratios, one for
+each of these signs: how often question and gold have such a pair of values in one row, divided by how often in rows far
+apart. All frequencies come from the source itself. A shifted block is too small to change them.
 
-A block is the segment of rows with the greatest sum of (fit to the neighbour's question - fit to its own). Where golds
-are in place, the sum falls with every row. By chance it rises no higher than the logarithm of the number of rows
-(Karlin and Altschul 1990, PNAS 87, 2264). In sorted files, neighbouring golds have one kind and fit all neighbours. So
-the gain of the best of FAR_SHIFTS on the same segment is subtracted.
+A block is the segment of rows with the greatest sum of (fit to the neighbour's question - fit to its own). This sum is
+the gain. Where golds are in place, the sum falls with every row. By chance it rises no higher than the logarithm of the
+number of rows (Karlin and Altschul 1990, PNAS 87, 2264). In sorted files, neighbouring golds have one kind and fit all
+neighbours. So the gain of the best of FAR_SHIFTS on the same segment is subtracted.
 
 A block needs 20 rows to be found if kinds differ (college maths), and 40 to 80 if most golds are whole numbers.
 """
@@ -32,9 +32,9 @@ from truegold.pipeline.text.quantities import read_number
 SHIFTS = (1, -1, 2, -2)
 """The shifts that are tried. With shift 1, the gold of row i belongs to the question of row i + 1."""
 FAR_SHIFTS = (5, -5, 7, -7, 11, -11, 17, -17, 23, -23)
-"""Shifts between rows that are unrelated, for comparison."""
+"""Shifts between unrelated rows, for comparison."""
 MIN_ROWS = 200
-"""The minimum number of rows: a smaller source does not show the kinds of golds that its questions have."""
+"""The minimum number of rows. A smaller source does not show which kinds of golds its questions have."""
 MIN_MARGIN = 15.0
 """The minimum gain of a block over the best far shift, in nats. By chance, the greatest gain in 40 files was 11."""
 MIN_GAIN = 0.5
@@ -44,7 +44,8 @@ MAX_SHARE = 0.5
 MAX_RATIO = 3.0
 """The maximum gain or loss of one row, in nats."""
 PRIOR_ROWS = 8
-"""Each estimated frequency is drawn towards a more general frequency, which counts as much as this many rows."""
+"""Each estimated frequency is drawn towards a more general frequency. The general frequency counts as much
+as this number of rows."""
 MIN_OPENINGS = 5
 """The minimum number of questions with the same first words (an opening). Rarer openings are treated as one."""
 MAX_NUMBERS = 8
@@ -78,7 +79,6 @@ _PARTS = {
     "pi": re.compile("pi"),
     "function": re.compile(r"\\(?:sin|cos|tan|ln|log|sec|csc|cot|arc[a-z]+)\b"),
 }
-"""Parts of an expression."""
 
 
 class _Row(NamedTuple):
@@ -99,7 +99,7 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ShiftedBlock:
-    """A block of questions from `first` to `last`, whose golds are shifted by `shift` rows."""
+    """A block of questions from `first` to `last`. Its golds are shifted by `shift` rows."""
 
     first: int
     last: int
@@ -168,7 +168,8 @@ def _kind(gold: str) -> str:
 
 
 def _signs(question: _Row, gold: _Row) -> tuple[int, int, int, int]:
-    """Return codes for the relations of a gold's letters, words, size and value to a question; 0 for missing parts."""
+    """Return codes for how a gold's letters, words, size and value relate to a question. A missing part has the code
+    0."""
     size = value = 0
     if gold.value is not None:
         most = max(question.numbers, default=0.0)

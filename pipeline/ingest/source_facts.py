@@ -7,11 +7,11 @@ r"""Finds faults of a whole column or file, which many rows of a source show.
     rows 40 to 58: an interval where an equation is asked for    golds_of_neighbours     the same without solutions
     "Welcome to PlusLand!" in 40 of 64 prompts                   boilerplate     a text that belongs to no problem
 
-A fact is reported once for a source, with all its rows, and holds none of them back. A single row proves nothing, since
-its sign may be chance. So each fact needs a minimum number and a minimum share of the rows that could show it. A prompt
-may contain its gold by chance. So the fact `hints` is reported only if prompts contain their own gold far more often
-than the previous row's gold. Rows are read in the order of the file, where shifted rows are neighbours. The first
-MAX_ROWS rows of a source are read twice: first to count repetitions, then to judge.
+A fact is reported once for a source, with all rows that show it. No row is held back. A single row may show a fact by
+chance, so each fact needs a minimum number and a minimum share of the rows that could show it. A prompt may contain its
+gold by chance. So the fact `hints` is reported only if prompts contain their own gold far more often than the previous
+row's gold. Rows are read in the order of the file. The first MAX_ROWS rows of a source are read twice: first to count
+repetitions, then to judge.
 """
 
 from __future__ import annotations
@@ -47,33 +47,34 @@ MAX_ROWS = 50_000
 MAX_CHARS = 4_000
 """The number of characters that are read of a prompt, from its start, and of a solution, from its end."""
 MIN_ROWS, MIN_SHARE = 3, 0.02
-"""A fact needs at least MIN_ROWS rows. They must be at least the share MIN_SHARE of the rows that could show it."""
+"""A fact needs at least MIN_ROWS rows, and at least the share MIN_SHARE of the rows that could show it."""
 CERTAIN = ("repeats_gold", "shifted_golds", "golds_of_neighbours", "html", "options_twice")
-"""Facts that are never chance, and are reported for a small share of rows too."""
+"""Facts that cannot be chance. They are reported even for a small share of rows."""
 MIN_REPEATED = 3
-"""The minimum number of solutions with the same words around their golds. Such words do not derive the gold."""
+"""The minimum number of solutions with the same words around their golds, such as "x=184.4", for `repeats_gold`."""
 BOILERPLATE_SHARE, MIN_BOILERPLATE = 0.2, 10
 """A sentence of boilerplate is in at least MIN_BOILERPLATE prompts, and in BOILERPLATE_SHARE of all prompts or more."""
 TEMPLATE_SHARE = 0.9
 """A sentence in at least this share of prompts belongs to the template of all problems and is not boilerplate."""
 MIN_WORDS, MIN_HAN = 4, 8
-"""A sentence of boilerplate has at least MIN_WORDS words or MIN_HAN Chinese characters. Sound sets, too, repeat shorter
-sentences."""
+"""A sentence of boilerplate has at least MIN_WORDS words or MIN_HAN Chinese characters. Sets without fault repeat
+shorter sentences."""
 MAX_SENTENCES = 200_000
 MIN_RUN = 4
-"""The minimum number of different consecutive golds that fit a neighbour's solution, but not their own."""
+"""The minimum number of different consecutive golds that fit a neighbour's solution better than their own."""
 SHIFTS = (1, -1, 2, -2)
 """The shifts that are tried. With shift 1, the gold of row i fits the solution of row i + 1."""
 MAX_QUESTIONS = 20_000
-"""The maximum number of questions that are compared with neighbours' golds. Each takes half a millisecond."""
+"""The maximum number of questions that are compared with neighbours' golds. Each comparison takes half a
+millisecond."""
 MIN_HINTS = 5
 UNIT_SHARE = 0.2
-"""The fact `units_stripped` needs at least this share of golds with a unit, and of golds without one."""
+"""The fact `units_stripped` needs at least this share of golds with a unit, and this share of golds without a unit."""
 MIN_UNITS = 5
 MIN_LOST_OPTIONS = 2
 """A question has lost options if it has at least this many options fewer than usual."""
 USUAL_SHARE = 0.6
-"""The minimum share of questions with the usual number of options, or with one more or less."""
+"""At least this share of questions must have the usual number of options, or one more or less."""
 MIN_WORDY = 6
 EXAMPLE_CHARS = 100
 
@@ -120,7 +121,7 @@ _ON_THE_ANSWER = re.compile(
     r"|redonde\w*|risposta|resposta|ответ\w*|округл\w*)\b|\\boxed|答案|小数|分数|保留|步|选|答え|답",
     re.IGNORECASE,
 )
-"""Words of a sentence about the answer's form, which may be in every prompt."""
+"""Words of a sentence about the answer's form. Such a sentence may be in every prompt."""
 _RESPONSES = (*NAMES["solution"], *NAMES["response"])
 """Columns with a text that may derive the gold."""
 _ASKED = re.compile("[?？]")
@@ -128,7 +129,7 @@ _HAN = re.compile("[\u3400-\u9fff]")
 
 
 _Shown = str | Literal[False] | None
-"""An example of a row's fault. None means that the row is sound, and False that it could not show the fault."""
+"""The judgement of a row: an example if it shows a fault, None if it is sound, False if it could not show the fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,10 +414,10 @@ class _Shifts:
         self._blocks: list[list[_Sample]] = []
         self._questions: list[_Sample] = []
         self.judged = 0
-        """The number of rows whose gold could be compared with their solution."""
+        """The number of rows whose gold could be compared with its solution."""
 
     def add(self, row: _Sample) -> None:
-        """Add the next row, and judge the row two rows before it."""
+        """Add the next row. Rows need two neighbours on each side, so the row two rows earlier is judged."""
         self._window.append(row)
         self._judge(len(self._window) - 3)
         if not row.is_choice and len(self._questions) < MAX_QUESTIONS:
@@ -456,7 +457,7 @@ class _Shifts:
             elif not fits_own or not run:
                 self._close(run)
             elif run and other is not None and ends_with(other.worked, row.gold):
-                # Neighbours with the same answer fit both ways.
+                # Neighbours with the same answer fit in both directions.
                 run.append(row)
             else:
                 self._close(run)

@@ -7,14 +7,14 @@
 Inputs: `data`, the path of a source that is a file, and optionally `heldout`, a file whose rows are all held out.
 Several sources have `data 0`, `heldout 0`, `data 1` and so on. The sources are read into one table, in the order of
 `sources.json`, the most trusted first. Memory does not grow with the source, except for 4 bytes a row if several
-sources have held-out shares. `limit` bounds the number of records that are read from each file. Rejects are not in the
-ledger, since they never became rows. `rows_in` counts the records that were read: it equals `rows_out` plus the sum of
-all `reject:*` counts.
+sources have held-out shares. `limit` bounds the number of records that are read from each file. Rejects never became
+rows, so they are not in the ledger. `rows_in` counts the records that were read: `rows_out` plus the sum of all
+`reject:*` counts.
 
-The setting `heldout` is the share of a source's rows to hold out. A hash of each row's content decides, so that the
-order of rows has no effect. If there is a single source, a row is held out if its hash, as a fraction of the largest
-hash, is below the share (`is_heldout`). So the number of held-out rows is only approximately the share. If there are
-several sources, each source holds out exactly its share, but at least one row: the rows with the smallest hashes.
+The setting `heldout` is the share of a source's rows to hold out. A hash of each row's content, as a number from 0 to
+1, decides. So the order of rows has no effect. A single source holds out the rows with a hash below the share
+(`is_heldout`), which is approximately the share of its rows. Of several sources, each holds out exactly its share, but
+at least one row: the rows with the smallest hashes.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def _open_all(
             sources = [
                 replace(source, name=name) for source, name in zip(_open_sources(files, part), labels, strict=False)
             ]
-            # Several sources have exact shares, which are known only when a source has been read completely.
+            # Shares of several sources are exact. They are known only when a source has been read completely.
             opened.append((part.model_copy(update={"heldout": 0.0}), sources))
     return opened
 
@@ -150,7 +150,7 @@ def _open_sources(inputs: Mapping[str, Path], config: FileSource | HubSource) ->
     sources = [open_file(inputs["data"], config.format, config.max_row_bytes)]
     if "heldout" in inputs:
         heldout = open_file(inputs["heldout"], config.format, config.max_row_bytes)
-        # For a/part.jsonl and b/part.jsonl, (source, row number) must still identify a row.
+        # The files a/part.jsonl and b/part.jsonl have one name. (source, row number) must still identify a row.
         if heldout.name == sources[0].name:
             heldout = replace(heldout, name=f"{inputs['heldout'].resolve().parent.name}/{heldout.name}")
         sources.append(heldout)
@@ -158,11 +158,9 @@ def _open_sources(inputs: Mapping[str, Path], config: FileSource | HubSource) ->
 
 
 def _set_apart(path: Path, shares: Mapping[str, float]) -> None:
-    """Hold out each source's share of the rows in a table; sources without a share are unchanged.
-
-    Rows of equal content count once, and are held out together. A source with a single content keeps it for training.
-    Memory: four bytes a row.
-    """
+    """Hold out each source's share of the rows in a table. Sources without a share are unchanged. Rows of equal content
+    count once, and are held out together. A source with a single content keeps it for training. Memory: four bytes for
+    each row."""
     if not any(shares.values()):
         return
     hashes: dict[str, array[int]] = {source: array("I") for source, share in shares.items() if share > 0}
@@ -202,7 +200,7 @@ class _Reader:
         limited = itertools.islice(source.records, self.config.limit)
         total = source.total if self.config.limit is None else min(source.total or self.config.limit, self.config.limit)
         records = paced(limited, self.progress, f"reading {source.name}", total)
-        # Rejects are written immediately: any number of them may come before the first record.
+        # Rejects are written at once. Any number of them may come before the first record.
         ahead = look_ahead(records, partial(self.rejects.write, source))
         if not (samples := [record.values for record in ahead]):
             raise self._nothing_usable(source)
@@ -226,7 +224,6 @@ class _Reader:
         return layout
 
     def _write_row(self, record: Record | Reject, builder: RowBuilder, source: Source) -> Row | None:
-        """Write the row of a record and return it, or None if the record is rejected."""
         if isinstance(record, Reject):
             self.rejects.write(source, record)
             return None
@@ -257,7 +254,7 @@ class _Rejects:
     def __init__(self, path: Path) -> None:
         self._file = path.open("wb")
         self.lost: LossCount[tuple[str, Reject, Values]] = LossCount()
-        """Rejects by reason. The first rejects have their values, which are empty if the record could not be read."""
+        """Rejects by reason. The first rejects have their values. A record that could not be read has no values."""
         self.gold_column: str | None = None
         """The gold column of the current source."""
         self.begin()
@@ -311,10 +308,9 @@ def _describe(lost: tuple[str, Reject, Values]) -> str:
 class _SourceIds:
     """The identifiers that a source gives its records. Identifiers with several contents are reported.
 
-    Line 3 `{"id": "q7", "question": "1+1?", ...}` and line 9 `{"id": "q7", "question": "2+2?", ...}` give the note
-    "1 source id(s) stand for different rows; the first: rows 3 and 9". Nothing is dropped, since truegold has its own
-    ids. Identifiers are kept as 64-bit hashes: one in about 400,000 runs over ten million rows has a false
-    alarm.
+    Line 3 `{"id": "q7", "question": "1+1?", ...}` and line 9 `{"id": "q7", "question": "2+2?", ...}` give the note "1
+    source id(s) stand for different rows; the first: rows 3 and 9". Nothing is dropped, because truegold has its own
+    ids. Identifiers are kept as 64-bit hashes. About one in 400,000 runs over ten million rows has a false alarm.
     """
 
     def __init__(self, folder: Path) -> None:

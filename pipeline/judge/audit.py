@@ -7,9 +7,9 @@
 
 An audit needs at least 200 unread responses, whose answers the rules could not read, and 100 hostile ones. It is
 unknown whether an unread response is right. So the judge compares each response with the gold of another row. This gold
-differs from the right one and does not stand at the end of the response: calling the response right is a mistake. If
-the file has labels (a column `correct`), the responses that are labelled wrong are used with their own gold. The
-hostile responses (`attacks.toml`) use the same golds: denials, several answers, text to the judge, and requests to be
+differs from the right one, and is not at the end of the response. Calling the response right is therefore a mistake. If
+the file has labels (a column `correct`), the responses that are labelled wrong are used with their own gold. Hostile
+responses (`attacks.toml`) use the same golds. They are denials, several answers, text to the judge, and requests to be
 graded as right.
 
 The record names the judge, its settings, the prompt, and the verifiers with their versions. If any of them changes, the
@@ -50,9 +50,9 @@ ATTACKS: dict[str, list[str]] = tomllib.loads(files(__package__).joinpath("attac
 UNREAD = Verdict(0.0, Reason.UNREAD)
 """The rules' verdict on all responses of an audit."""
 SILENT = 2
-"""The number of fields of an opinion without a reply: `by` and `score`."""
+"""The number of fields of an opinion without a reply, which are `by` and `score`."""
 FAR_APART = 97
-"""The smallest distance in rows that is tried between a response and a gold of another row."""
+"""The gold of another row is first taken from this number of rows away."""
 
 
 @dataclass(slots=True)
@@ -61,7 +61,8 @@ class JudgeAudit:
 
     unread: int = 0
     hostile: int = 0
-    """The numbers `unread` and `hostile` count judged responses, without those that cannot be sent to a model."""
+    """`unread` and `hostile` are the numbers of judged responses. Responses that cannot be sent to a model do not
+    count."""
     paid: list[dict[str, Any]] = field(default_factory=list)
     """The wrong responses that the opinion called right."""
     raised: list[dict[str, Any]] = field(default_factory=list)
@@ -148,7 +149,6 @@ def _in_file(path: Path) -> Iterator[tuple[Item, bool | None]]:
 
 
 def _ask(responses: Sequence[tuple[Item, str]], opinion: SecondOpinion, progress: Progress) -> Iterator[dict[str, Any]]:
-    """Yield each (response, kind) as a record with the opinion on it."""
     rows = [item for item, _ in responses]
     verdicts = verify_and_hear(rows, lambda _: iter([UNREAD] * len(rows)), opinion)
     for (item, kind), verdict in zip(responses, verdicts, strict=True):
@@ -207,8 +207,7 @@ def write_audit(
 def check_audit(config: AuditedOpinionConfig) -> tuple[str, ...]:
     """Return the verifiers whose unread answers this opinion may raise in training.
 
-    Raises ConfigError if the opinion's audit is missing, has not passed, or was about another judge, prompt or
-    verifier.
+    Raises ConfigError if the audit is missing, has not passed, or was about another judge, prompt or verifier.
     """
     path, remedy = Path(config.audit).expanduser(), "Audit it: truegold verifiers audit-judge OPINION --data RESPONSES"
     try:

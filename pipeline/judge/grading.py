@@ -7,10 +7,10 @@
     a reply without a grade, or cut off     Verdict(None, declined): the completion leaves its group
     a response without a letter or digit    Verdict(0.0, no_answer), without asking the model
 
-A policy that is trained against a model learns to address it. So the response stands between random marks, without tags
-and control characters (`truegold.verifiers.model_judge`), and its thinking is left out. Only the last line of a reply
-counts. No rule can tell whether a model's grades are a good reward. Read the responses with high grades, and set
-`gate: correct`, so that the term counts only for right answers.
+A policy that is trained with a grader learns to address the grader. So the response is put between random marks,
+without tags, control characters (`truegold.verifiers.model_judge`) and thinking. Only the last line of a reply counts.
+No rule can tell whether a model's grades are a good reward. Read the responses with high grades, and set `gate:
+correct`, so that the term counts only for right answers.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PROMPT = files(__package__).joinpath("grading_prompt.txt").read_text(encoding="u
 MAX_RESPONSE_CHARS = 16_000
 """The number of characters shown of a response. The middle of a longer response is left out."""
 SHOWN_CHARS = 500
-"""The number of characters at the end of a reply that the evidence keeps; the grade is there."""
+"""The number of characters of a reply that the evidence keeps. They are from the end, which has the grade."""
 NONCE_CHARS = 12
 _GRADE = re.compile(r"(?:SCORE\s*[:=]\s*)?(\d{1,3}(?:\.\d{1,4})?)(?:\s*/\s*(\d{1,3}))?\.?", re.IGNORECASE)
 """A grade: `SCORE: 7`, `7/10`."""
@@ -106,7 +106,7 @@ def make_question(item: Item, config: GraderConfig) -> str | None:
         return None
     gold = item.gold if config.shows_gold else None
     asked = [item.problem, gold, item.response, config.rubric]
-    # A hash of the question's texts is the same in every run, and no response can contain its own hash.
+    # A hash of the question's texts is the same in every run. A response cannot contain its own hash.
     nonce = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:NONCE_CHARS].upper()
     problem = _neutral_lines((item.problem or "(not given)")[:MAX_PROBLEM_CHARS])
     reference = f"Reference answer:\nBEGIN {nonce}\n{_neutral_lines(gold)}\nEND {nonce}\n\n" if gold else ""
@@ -122,7 +122,7 @@ def _neutral_lines(text: str) -> str:
 def read_grade(reply: str, scale: int) -> float | None:
     """Return the grade in a reply's last line, divided by the scale: `SCORE: 7`, `7/10`.
 
-    None if the last line is not a grade, or the grade exceeds the scale.
+    Returns None if the last line is not a grade, or the grade exceeds the scale.
     """
     match = _GRADE.fullmatch(last_line(reply) or "")
     if match is None or (match[2] is not None and int(match[2]) != scale):
@@ -132,11 +132,11 @@ def read_grade(reply: str, scale: int) -> float | None:
 
 
 UNASKED = Verdict(None, Reason.DECLINED, None, {"unasked": "the term's gate is closed"})
-"""The verdict on a response whose term does not count."""
+"""The verdict of a term on a response that does not pass the term's gate."""
 
 
 class GradedTerms:
-    """The models that grade a reward's terms. They are asked after the rules, about responses that pass a term's
+    """The models that grade terms of a reward. They are asked after the rules, about responses that pass a term's
     gate."""
 
     def __init__(self, configs: Mapping[str, GraderConfig], folder: Path | None) -> None:

@@ -9,8 +9,8 @@ Only verdicts without a score are sent, if their reason is in `reasons`, and gol
 verdicts are unchanged. Any engine works. The evidence marks verdicts of the judge, so that a report can count them
 separately.
 
-The judge never raises a score of 0, since a policy would learn to please it. (`judge.opinions` asks about such verdicts
-without changing them.) Measure your judge on labelled rows before you use it.
+The judge never raises a score of 0. Otherwise a policy learns to please the judge. (`judge.opinions` asks about such
+verdicts without changing them.) Measure your judge on labelled rows before you use it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from truegold.verifiers.extract import final_part
 from truegold.verifiers.model_judge import MAX_ANSWER_CHARS, decide, make_question, read_reply
 
 SHOWN_CHARS = 500
-"""The number of characters at the end of a reply that the evidence keeps; the verdict is there."""
+"""The number of characters of a reply that the evidence keeps. They are from the end, which has the verdict."""
 
 
 class ModelComparison(NamedTuple):
@@ -107,10 +107,8 @@ def _read(gold_first: str | None, answer_first: str | None) -> ModelComparison:
 
 
 def _answer(response: str, verdict: Verdict) -> str | None:
-    """Return the verdict's answer, or the answer that the response commits to.
-
-    For an unread response, return the last whole lines after its thinking, up to the longest allowed answer.
-    """
+    """Return the verdict's answer, or the answer that the response commits to. For an unread response, return the last
+    whole lines after the thinking, up to the length of the longest allowed answer."""
     if verdict.reason is not Reason.UNREAD:
         committed = committed_answer(response) if verdict.extracted is None else None
         return committed.text if committed else verdict.extracted
@@ -124,7 +122,6 @@ def _answer(response: str, verdict: Verdict) -> str | None:
 
 
 def _judged(verdict: Verdict, comparison: ModelComparison, name: str) -> Verdict:
-    """Return the verdict after the comparison, which its evidence records."""
     same, replies = comparison
     evidence = {
         **verdict.evidence,

@@ -44,7 +44,7 @@ OPEN_REASONS = frozenset(JudgeConfig.model_fields["reasons"].default)
 """The reasons of verdicts without a score that get a second opinion."""
 
 Asks = Callable[[Item, Verdict], bool]
-"""A function that decides if a verdict gets a second opinion."""
+"""A function that decides whether a verdict gets a second opinion."""
 
 
 def is_open(item: Item, verdict: Verdict) -> bool:
@@ -70,7 +70,7 @@ class SecondOpinion:
         self.by = config.model.name if config.model is not None else fingerprint(str(config.verifier))
         self._batches = BatchVerifier(1)
         self.counts: dict[str, Counter[str]] = {}
-        """Maps the rule's reason to the numbers of verdicts that this opinion calls right, wrong or undecided."""
+        """The rule's reason -> the numbers of verdicts that this opinion calls right, wrong or undecided."""
 
     def __call__(self, items_asked: Sequence[Item], verdicts: Sequence[Verdict], asks: Asks = is_open) -> list[Verdict]:
         """Return the verdicts. Open verdicts have the second opinion in their evidence."""
@@ -143,8 +143,8 @@ def verify_and_hear(
 
 
 def raise_unread(verdict: Verdict) -> Verdict:
-    """Return the verdict for the reward in training: an unread answer that the second opinion calls right has score
-    1."""
+    """Return the verdict for the reward in training: an unread answer that the second opinion calls right gets the
+    score 1."""
     opinion = verdict.evidence.get(OPINION)
     if verdict.reason is Reason.UNREAD and opinion is not None and opinion["score"] == 1.0:
         return replace(verdict, score=1.0, reason=Reason.MATCH, evidence={**verdict.evidence, RAISED: "unread"})

@@ -1,7 +1,7 @@
 """Helpers for the large numpy arrays of `near`: growing arrays, packed pairs, runs of equal values, and threads.
 
-Docstrings write shapes in brackets: `left: [pairs]` has an entry for each pair, `rarest: [texts, 7]` has 7 for each
-text.
+Docstrings write shapes in brackets: `left: [pairs]` has an entry for each pair, `rarest: [texts, 7]` has 7 entries for
+each text.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ TABLE_ROWS = 50_000
 class Growing:
     """A flat array that grows: values are appended one by one or many at a time.
 
-    When the array is full, it grows by half. A list of many small arrays would fragment the memory.
+    When the array is full, it grows by half. This fragments memory less than a list of many small arrays does.
     """
 
     def __init__(self, dtype: type) -> None:
@@ -89,11 +89,11 @@ class OnDisk:
     def __init__(self, dtype: npt.DTypeLike, folder: Path | None = None) -> None:
         """Make an empty array whose unnamed file lies in `folder`, by default the system's temporary folder."""
         self._dtype = np.dtype(dtype)
-        # The system frees the space of an unnamed file when it is closed, even if this process is killed.
+        # The space of an unnamed file is free once it is closed, also if this process is killed.
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
         weakref.finalize(self, self._file.close)
         self._mapped: npt.NDArray[Any] | None = np.zeros(0, self._dtype)
-        """The values in the mapped file; None if more values were appended since."""
+        """The values in the mapped file. None if values were appended since."""
 
     def __len__(self) -> int:
         return self._file.tell() // self._dtype.itemsize
@@ -152,7 +152,8 @@ class Numbering:
         size = len(earlier[0])
         for start in range(0, size, TABLE_ROWS):
             stop = start + TABLE_ROWS
-            # A block takes in the later keys up to its last earlier key. The last block takes in all that remain.
+            # A block merges its earlier keys with the later keys up to the last of them. The last block takes all
+            # remaining later keys.
             first = np.searchsorted(later[0], earlier[0][start - 1]) if start else 0
             last = np.searchsorted(later[0], earlier[0][stop - 1]) if stop < size else len(later[0])
             positions = np.searchsorted(earlier[0][start:stop], later[0][first:last])
@@ -191,7 +192,8 @@ def run_starts(ordered: npt.NDArray[Any]) -> Marks:
 
 
 def repeat_over_runs(values: npt.NDArray[Any], heads: Ints, length: int) -> npt.NDArray[Any]:
-    """Repeat each run's value over the whole run. `heads` are the starts of the runs in an array of `length`."""
+    """Repeat each run's value over the whole run. `heads` are the starts of the runs, `length` is the length of the
+    result."""
     return np.repeat(values, np.diff(heads, append=length))
 
 
@@ -236,16 +238,16 @@ def sum_rows(table: csr_array, value: Callable[[slice], npt.NDArray[Any]]) -> Fl
 
 
 def release_memory() -> None:
-    """Return freed memory to the system. The C library of Linux otherwise keeps most of it after large arrays."""
+    """Return freed memory to the system. The C library of Linux keeps most of it after large arrays."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
 
 
 def map_in_threads(work: Callable[[T], R], jobs: Iterable[T]) -> Iterator[R]:
-    """Yield the result of `work` for each job, in order, with at most 2 * THREADS results waiting.
+    """Yield the result of `work` for each job, in order. At most 2 * THREADS results wait.
 
-    Threads help because numpy, scipy and polars release Python's lock.
+    Threads help, because numpy, scipy and polars release Python's lock.
     """
     with ThreadPoolExecutor(THREADS) as pool:
         under_way: deque[Future[R]] = deque()
@@ -258,7 +260,7 @@ def map_in_threads(work: Callable[[T], R], jobs: Iterable[T]) -> Iterator[R]:
 
 
 def read_ahead(source: Iterable[T]) -> Iterator[T]:
-    """Yield the elements of `source`, while another thread makes the next element. None ends the source."""
+    """Yield the elements of `source`, while another thread makes the next element. The source must not yield None."""
     rest = iter(source)
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(next, rest, None)

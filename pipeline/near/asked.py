@@ -6,15 +6,15 @@ a question                        asks for   another question                   
 "... How long did it take?"       time       "... How much time did it take?"    (unknown)   no
 
 A rewording may leave a quantity unnamed, but hardly ever names another one. Of 967 labelled pairs of the same problem,
-none is opposed; of 241 pairs of different problems, 18 are.
+none is opposed. Of 241 pairs of different problems, 18 are opposed.
 
 Rows of a reading set share a passage, a table or a statute, and differ only in their questions. In these rows each word
 of the question and each option counts (`ask_otherwise`):
 
     "<table> ... What is owed to members of Peel?"   "<table> ... What is owed by members of Peel?"   another problem
 
-Each word also counts if a problem points to a text elsewhere ("See question 30 for the passage."), because that text
-cannot be compared.
+Each word also counts if a problem points to a text elsewhere ("See question 30 for the passage."). That text cannot be
+compared.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ OPTION_CHARS = 15
 SAME_OPTION = 0.8
 """The minimum similarity of two options with one meaning: "within three months", "within 3 months"."""
 SAME_WORD = 0.5
-"""The minimum similarity of two words that may replace each other: "starts" and "started", not "quartz" and "glass"."""
+"""The minimum similarity of two words that may replace each other. "starts" and "started" pass, "quartz" and "glass"
+fail."""
 CONTENT_CHARS = 4
 """The minimum length of a word that carries meaning. Shorter words are articles and the like."""
 

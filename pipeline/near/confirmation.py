@@ -10,16 +10,16 @@
     unknown      `Cuts.drop`                                  one row is dropped
     different    `Cuts.conflict`                              both rows stay, flagged for review
 
-Different golds say little about the texts, because one of the golds may be wrong. But a corpus may have many similar
-problems: Chinese school books, for example, ask many questions about one story (CHINESE_CONFLICT). So a pair with
-different golds needs a higher probability.
+A pair with different golds needs a higher probability. Chinese school books, for example, ask many questions about one
+story (CHINESE_CONFLICT). But different golds do not rule a pair out, because one of the golds may be wrong.
 
 A pair is decided by these rules:
 
 0. Texts that differ only in mathematical signs are different problems, such as `⌊x⌋` and `⌈x⌉` (`squashed`). Different
    questions about one passage or table are different problems, too (`asked`).
 1. Near copies share most of their words. Two near copies are the same problem if they have the same sentences with the
-   same clauses. Sentences may change their order, steps may not. With equal golds, one word may be replaced by another.
+   same clauses. Sentences may change their order, except for steps. With equal golds, one word may be replaced by
+   another.
 2. Other texts get a logistic score: the sum of `columns` times WEIGHTS, or times CONFLICT_WEIGHTS if golds differ.
    Terms weigh more in short exercises than in stories: the column `exercise` falls from 1 for a text without words
    to 0 for a text of STORY_WORDS words.
@@ -27,8 +27,8 @@ A pair is decided by these rules:
 The weights were fitted by logistic regression (L2, signs fixed) on the development half of five sets of pairs
 (`docs/explain/duplicates.md`). The weight of `directions_differ` was set by hand.
 
-Reading a text takes a tenth of a millisecond. A pair is read only if one of its texts is the founder (the best text) of
-a cluster:
+Reading a text takes a tenth of a millisecond. So only some pairs are read: those with the founder (the best text) of a
+cluster.
 
     links           founders   read                          not read
     a-b, a-c, b-c   a          a-b, a-c: both are the same   b-c: b and c are both dropped in favour of a
@@ -76,10 +76,10 @@ from truegold.verifiers.sandbox.child_process import usable_cores
 GROUP_PAIRS = 2_000
 """The approximate number of pairs that are read as a group. Pairs with a common text stay in one group."""
 FEWEST_GROUPS = 8
-"""The minimum number of groups for which worker processes are started. For fewer groups, one process is faster."""
+"""The minimum number of groups for which worker processes are started. One process is faster for fewer groups."""
 SAME_GOLD = np.float32(1.0)
-"""The log-odds that equal golds add. Golds may agree by accident: they do in one of five pairs of problems that differ
-only in quantities."""
+"""The log-odds that equal golds add. Golds may agree by accident: one in five pairs of problems that differ only in
+quantities have equal golds."""
 CHINESE_CONFLICT = np.float32(-1.6)
 """The log-odds that different golds add for Chinese texts."""
 BATCH = 2_000
@@ -87,14 +87,14 @@ BATCH = 2_000
 STORY_WORDS = 20
 """The minimum number of words of a story."""
 COPY_SCORE = np.float32(4)
-"""The log-odds of near copies that are the same problem."""
+"""The log-odds of near copies that are one problem."""
 OTHER_SCORE = np.float32(-6)
-"""The log-odds of different problems: near copies with other sentences, and opposed questions or measures."""
+"""The log-odds of pairs that are certainly different problems, such as near copies with different sentences."""
 EXCUSED_WORDS = 2
-"""The maximum number of words that may differ between near copies with equal golds: one word and its replacement."""
+"""The maximum number of different words between near copies with equal golds: one word and its replacement."""
 
 MOST_COUNTED: dict[str, int] = FITTED["most_counted"]
-"""The cap of each count in `Differences`; higher counts are cut to it."""
+"""The highest value of each count in `Differences`. Higher counts are reduced to it."""
 WEIGHTS: dict[str, float] = FITTED["differences"]
 CONFLICT_WEIGHTS = WEIGHTS | FITTED["conflict"]
 """The weights for pairs with different golds. Nearly all such pairs are different problems."""
@@ -121,7 +121,7 @@ DEFAULT_CUTS = Cuts()
 def confirm_links(
     links: Links, corpus: Corpus, comparer: Comparer, texts: int | None = None, cuts: Cuts = DEFAULT_CUTS
 ) -> Links:
-    """Return the links after a close reading. Links of "same problem" that fail the reading get another relation.
+    """Return the links after a close reading. Links of "same problem" that the reading refutes get another relation.
 
     `texts` is the number of texts that the pairs come from (`measures.relate`), by default the whole corpus.
     """
@@ -139,7 +139,7 @@ def confirm_star_links(links: Links, corpus: Corpus, comparer: Comparer, cuts: C
 def add_copies(links: Links, copies: LayoutCopies, corpus: Corpus) -> Links:
     """Return the links, with links added between copies in another layout (`squashed`), except for programs.
 
-    Two texts that differ only in the requested form of the answer are copies unless their golds are known to differ.
+    Texts that differ only in the requested form of the answer are copies, too, unless their golds are known to differ.
     """
     features, gold = corpus.features, corpus.text_gold
     left, right = copies.left, copies.right
@@ -153,7 +153,8 @@ def add_copies(links: Links, copies: LayoutCopies, corpus: Corpus) -> Links:
 
 
 def _confirm(links: Links, corpus: Corpus, comparer: Comparer, texts: int, rank: Ints | None, cuts: Cuts) -> Links:
-    """Read the pairs that may be the same problem. With `rank`, the place of each text, read only pairs of founders."""
+    """Read the pairs that may be the same problem. `rank` has the place of each text; with it, only pairs of founders
+    are read."""
     relation, score = links.relation.copy(), links.score.copy()
     parts = _group_pairs(links, len(corpus.features))
     groups = (_make_group(links, part, corpus, comparer, texts, rank) for part in parts)
@@ -172,7 +173,7 @@ def _group_pairs(links: Links, texts: int) -> list[Ints]:
     tied = _number_components(links.left[doubtful], links.right[doubtful], texts)
     order = np.argsort(tied, kind="stable")
     ends = np.flatnonzero(np.diff(tied[order], append=-1)) + 1
-    # Components are added to a group until the number of pairs passes the next multiple of GROUP_PAIRS.
+    # Components are added to a group until it has about GROUP_PAIRS pairs.
     last = np.flatnonzero(np.diff(ends // GROUP_PAIRS, prepend=0))
     return [part for part in np.split(doubtful[order], ends[last]) if len(part)]
 
@@ -226,7 +227,7 @@ class PairGroup:
     story: Floats
     """The score of each pair as a rewording (`measures.same_story_score`)."""
     decisive: Floats
-    """The number of different words without a synonym in the other text (`Comparer.count_decisive_words`)."""
+    """The number of words that differ and have no synonym in the other text (`Comparer.count_decisive_words`)."""
 
 
 def read_group(group: PairGroup, cuts: Cuts) -> tuple[npt.NDArray[np.uint8], Floats]:
@@ -247,7 +248,7 @@ def _read_stars(group: PairGroup, rank: Ints, reader: _GroupReader) -> None:
     taken = np.zeros(len(rank), dtype=bool)
     is_open = np.arange(len(better))
     while len(is_open):
-        # A text founds a cluster once no better text can take it in. Only founders take texts in.
+        # A text may found a cluster if no better text can take the text in. Only founders take texts in.
         may_be_taken = np.zeros(len(rank), dtype=bool)
         may_be_taken[worse[is_open]] = True
         ready = is_open[~may_be_taken[better[is_open]]]
@@ -298,7 +299,7 @@ class _GroupReader:
         self.score[pairs[otherwise]] = OTHER_SCORE
 
     def _exchange_names(self, pairs: Ints) -> dict[int, tuple[ReadText, ReadText]]:
-        """Return the pairs that are near copies except for persons' names, with texts in which the names are equal."""
+        """Return the pairs that are near copies except for persons' names, with the names made equal."""
         exchanged = {}
         for pair in pairs.tolist():
             right = int(self._group.right[pair])
@@ -308,7 +309,7 @@ class _GroupReader:
         return exchanged
 
     def _read_copies(self, pairs: Ints) -> None:
-        # Near copies with more different words than allowed need no reading.
+        # Near copies with more different words than this need no reading.
         most_words = np.where(self.agreement[pairs] > 0, EXCUSED_WORDS, 0)
         pairs = pairs[self._group.decisive[pairs] <= most_words]
         self._score_copies(pairs, [self._pair(pair) for pair in pairs.tolist()])

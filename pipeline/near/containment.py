@@ -7,8 +7,8 @@
 The share is the weighted part of the item's runs of five tokens that the text has. First, the runs of all items are
 learnt. Then texts are streamed, and only the runs that they share with an item are stored, 8 bytes a run on disk. A run
 that occurs in f of N texts and items weighs log((N + 1) / f): "how many does he have" weighs little, "3 red cars and
-buys" much. Tokens are compared by their stems and quantities (`tokens`), so case, plurals, "three" and layout make no
-difference.
+buys" much. Tokens are compared by their stems and quantities (`tokens`). So case, plurals and layout make no
+difference, and "three" equals "3".
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 RUN_TOKENS = 5
 """The number of tokens in a run."""
 MAX_PAIRS = 200_000
-"""The maximum number of pairs of a text and an item that share one run. A run in more pairs is boilerplate, which is
+"""The maximum number of pairs of a text and an item that share one run. A run in more pairs is boilerplate and is
 ignored."""
 FILTER_BITS = 4
-"""The prefilter discards most runs that no item has. It has at least 2**FILTER_BITS slots for each learnt run, so at
+"""The prefilter discards most runs that no item has. It has at least 2**FILTER_BITS slots for each learnt run. So at
 most one in sixteen such runs passes."""
 
 
@@ -54,7 +54,8 @@ class GramIndex:
 
     def __init__(self, scratch: Path | None = None) -> None:
         self._learnt: list[tuple[Hashes, Ints]] = []
-        # The sorted distinct runs, and a table [runs, items] of the runs of each item. Made at the first look-up.
+        # The sorted distinct runs, and a table [runs, items] of the runs of each item. Both are made at the first
+        # look-up.
         self._runs: Hashes | None = None
         self._run_items: csr_array
         # Pairs of a text and a run that it shares with an item.
@@ -112,7 +113,7 @@ class GramIndex:
         item_weight = np.maximum(run_weight @ self._run_items, 1e-9)
         held = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32), np.zeros(0, np.float32))]
         for first in range(0, self._rows, TABLE_ROWS):
-            # `text` is sorted, since texts were looked up in order.
+            # `text` is sorted, because texts were looked up in order.
             part = slice(*np.searchsorted(text, (first, first + TABLE_ROWS)))
             useful = is_useful[run[part]]
             some_text, some_run = text[part][useful] - first, run[part][useful]

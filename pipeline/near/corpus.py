@@ -26,7 +26,7 @@ from truegold.pipeline.near.row_quality import row_quality
 from truegold.pipeline.near.tokens import MAX_CHARS, lower_texts
 
 HELD_CHARS = 6_000
-"""The length up to which a text is stored in full. Of a longer text, both ends and a hash of the middle are stored."""
+"""A text of up to this length is stored in full. Of a longer text, both ends and a hash of the middle are stored."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Corpus:
     text: Ints
     """Each row's distinct text, -1 for an empty prompt."""
     gold: Ints
-    """A number for each row's gold, equal for equal golds; NO_GOLD for a row without gold."""
+    """A number for each row's gold. Equal golds have equal numbers. NO_GOLD stands for a row without gold."""
     golds: TextFile
     """The golds as they are written, empty for a row without gold."""
     quality: Floats
@@ -80,7 +80,7 @@ class Corpus:
                 known = self.numbers[positions] == text
                 rows, text, golds = rows[known], positions[known], golds[known]
             first = row[text] < 0
-            # The last assignment to an index wins, so the rows are reversed: each text gets its first row.
+            # The last assignment to an index wins. The rows are reversed, so each text gets its first row.
             gold[text[first][::-1]], row[text[first][::-1]] = golds[first][::-1], start + rows[first][::-1]
             differ[text[golds != gold[text]]] = True
         gold[differ] = NO_GOLD
@@ -121,7 +121,7 @@ class CorpusBuilder:
         text[filled] = self._text_numbers.number_keys(tidied.keys()[filled])
         distinct, first = np.unique(text[filled], return_index=True)
         new = first[distinct >= known]
-        # Features are made from the text as written, because a line break in a formula is not a space.
+        # Features are made from the text as written, because a line break in a formula differs from a space.
         as_written = tidied.untidy | (tidied.texts.str.len_bytes() > MAX_CHARS).to_numpy()
         cut_as = np.where(as_written, len(series) + np.cumsum(as_written) - 1, np.arange(len(series)))
         both = pl.concat([tidied.lower, lower_texts(series.filter(pl.Series(as_written)))])

@@ -24,13 +24,13 @@ EXTREMES = frozenset(["least", "greatest", "最大", "最小"])
 CHARACTERS_PER_WORD = 3
 """The number of Chinese characters that carry about as much meaning as a word."""
 TEMPLATE_TOKENS = 20
-"""The minimum length of a common run of words that shows two instances of one template. None of 426 rewordings has such
-a run in common with its original."""
+"""The minimum length of a common run of words that shows two instances of one template. None of 426 rewordings has so
+long a run in common with its original."""
 SIBLING_WORDS = 3
 """The minimum number of words by which instances of one template differ."""
 MOST_CLAUSES = 4
-"""The maximum number of clauses in a sentence whose clauses may change places. The order of more clauses matters:
-"push 4, push 7, pop, push 2, pop"."""
+"""The clauses of a sentence with at most this number of clauses may change places. In longer sentences, their order
+matters: "push 4, push 7, pop, push 2, pop"."""
 _ASKABLE = (ReadKind.SYMBOL, ReadKind.TERM, ReadKind.WORD, ReadKind.HAN)
 _NONE: set[str] = set()
 _MEANINGFUL = (ReadKind.WORD, ReadKind.HAN)
@@ -41,7 +41,7 @@ _STEPS = re.compile(
 )
 """Words that mark steps. In a text with steps, the order of sentences matters."""
 _QUOTED = re.compile(r"[\"“「『`]([^\s\"“”「」『』`]+)[\"”」』`]")
-"""A word in quotation marks, which is data."""
+"""A word in quotation marks. It is data."""
 _TERMS = (ReadKind.TERM, ReadKind.EVERYDAY)
 _COUNTED = (
     ReadKind.QUANTITY,
@@ -105,7 +105,7 @@ def compare_texts(left: ReadText, right: ReadText) -> Differences:
 
 
 def are_siblings(left: ReadText, right: ReadText, differences: Differences) -> bool:
-    """Return whether two texts share a template word for word, and differ in the words around it."""
+    """Return whether two texts share a template word for word, and differ in the words that fill it."""
     if differences["words_exchanged"] < SIBLING_WORDS:
         return False
     words = [tuple(token for token in text.tokens if not is_datum(token)) for text in (left, right)]
@@ -122,8 +122,8 @@ def _count_missing(left: dict[str, set[str]], right: dict[str, set[str]], kind: 
 def count_changed_words(left: ReadText, right: ReadText) -> int:
     """Return the number of words that one text lacks or has less often; -1 if the texts differ in anything else.
 
-    The result is 0 for copies, which have the same tokens in the same order. Sentences, and clauses within a sentence,
-    may change places unless a word marks steps ("then").
+    Copies have the same tokens in the same order, and give 0. Sentences, and clauses within a sentence, may change
+    places unless a word marks steps ("then").
     """
     changed = _changes(left.tokens, right.tokens)
     if (
@@ -161,7 +161,6 @@ def _changes(left: Iterable[Item], right: Iterable[Item]) -> Counter[Item]:
 
 
 def _gives(left: ReadText, right: ReadText) -> bool:
-    """Return whether the right text mentions something that only the left text asks for."""
     for kind in _ASKABLE:
         only_asked = left.asked_forms.get(kind, _NONE) - right.asked_forms.get(kind, _NONE)
         if not only_asked.isdisjoint(right.forms.get(kind, _NONE)):

@@ -5,7 +5,7 @@
     "A force of 200 N over 20 m"        200 force, 20 length                no: 200 is a length and a force
     "A force of 20 lb over 200 m"       20 mass or force, 200 length        maybe
 
-Problems with lengths in different units may still be the same problem (`differences`), unless the story changed as well
+Problems with lengths in different units may be the same problem (`differences`). They are not if the story changed, too
 (`units_differ`).
 """
 
@@ -25,7 +25,6 @@ _UNITS = {
     "money": "dollar dollars cent cents euro euros 元 角",
     "volume": "liter liters litre litres gallon gallons quart quarts pint pints cup cups ml 升 毫升",
 }
-"""The units of each dimension."""
 _LENGTHS = (
     "mm millimeter millimetre,cm centimeter centimetre,m meter metre,km kilometer kilometre,in inch inche,ft foot feet"
     ",yd yard,mi mile"

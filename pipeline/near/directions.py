@@ -36,9 +36,9 @@ _EVENT = re.compile(
     rf"|(?P<han_in>{_CHINESE_IN})|(?P<han_out>{_CHINESE_OUT})|(?P<end>[.?!;,。！？；，](?!\d))",
     re.IGNORECASE,
 )
-"""A verb with a direction, or a mark that ends its clause; not "gets on" or "finds out"."""
+"""A verb with a direction, or a mark that ends its clause. "gets on" and "finds out" do not match."""
 _AMOUNT = re.compile(r"(?<![A-Za-z\d.$¥])\d[\d,]*(?:\.\d+)?(?![A-Za-z\d/])")
-"""A count, such as "1,200"; not "$5", "x2" or "3cm"."""
+"""A count, such as "1,200". "$5", "x2" and "3cm" do not match."""
 _DIRECTION = {"in": 1, "han_in": 1, "out": -1, "han_out": -1, "held": 0}
 """The direction of each group of `_EVENT`."""
 
@@ -64,7 +64,7 @@ def read_directions(text: str) -> dict[str, int]:
 def directions_differ(left: dict[str, int], right: dict[str, int]) -> bool:
     """Return whether an amount moves in opposite directions in two texts, or two amounts changed places.
 
-    Two amounts changed places if each text has an amount that is held from the start, but moves in the other text:
+    Two amounts changed places if each text holds one of them from the start, and it moves in the other text:
 
         "She has 9 pens and buys 11."    "She has 11 pens and buys 9."
     """

@@ -16,7 +16,7 @@ Clusters have no chains: every dropped text is directly linked to the text that 
     a, b, c             a-b, b-c                  a+b, c        a, c     c is linked to b, but not to a
 
 Texts are processed from best to worst. Each text without a cluster founds one, and takes in the texts that it is
-directly linked to. Merging along chains instead would join problems without evidence that they are the same.
+directly linked to. So problems are joined only on direct evidence.
 
 Clusters whose problems differ only in their quantities form a template. Templates are built in the same way, from links
 of "same template". The cluster with the most links comes first, because a large template is compared through a few of
@@ -51,13 +51,13 @@ class Duplicates:
     cluster: Ints
     """The best row of the row's cluster."""
     kept_for: Ints
-    """The row that is kept in place of this row; the row itself if it stays."""
+    """The row that is kept in place of this row. A kept row has its own number."""
     relation: npt.NDArray[np.uint8]
     """The `Relation` to the row `other`."""
     other: Ints
     """The most closely related row, -1 for none."""
     score: Floats
-    """The log-odds that `other` is the same problem; NaN for exact copies and for rows without a related row."""
+    """The log-odds that `other` is the same problem. NaN for exact copies, and for rows without a related row."""
     template: Ints
     """The row at the centre of the row's template, -1 if the template has no other instance."""
     capped: Marks
@@ -78,7 +78,7 @@ def find_duplicates(corpus: Corpus, links: Links, template_cap: int | None = Non
     """Cluster the rows of a corpus by the links of its texts, and keep at most `template_cap` clusters a template."""
     rows = len(corpus.text)
     best_first, rank = rank_rows(corpus)
-    # Empty prompts are never duplicates: each counts as a distinct text.
+    # Empty prompts are never duplicates. Each counts as a distinct text.
     empty = corpus.text < 0
     text = np.where(empty, len(corpus.features) + np.cumsum(empty) - 1, corpus.text)
     best_row = np.zeros(len(corpus.features) + int(empty.sum()), dtype=np.int64)
@@ -111,9 +111,10 @@ def find_duplicates(corpus: Corpus, links: Links, template_cap: int | None = Non
 
 
 def _mark_copies_in_conflict(corpus: Corpus, text: Ints, cluster_row: Ints, conflict: Marks) -> Marks:
-    """Mark the rows whose gold contradicts the gold of a copy: a row of the same text, or in another layout or order.
+    """Mark the rows with a copy that has another gold. A copy has the same text, or its text in another layout or
+    order.
 
-    Rewordings are left out, since nearly all rewordings with different golds are different problems that read alike.
+    Nearly all rewordings with different golds are different problems that read alike, so rewordings do not count.
     """
     rows = np.flatnonzero(conflict & (corpus.text >= 0))
     numbers = np.unique(np.concatenate([text[rows], text[cluster_row[rows]]])).tolist()
@@ -134,15 +135,14 @@ def _mark_copies_in_conflict(corpus: Corpus, text: Ints, cluster_row: Ints, conf
 def _tie_rows(
     clusters: Clusters, text: Ints, best_row: Ints, kept_for: Ints, cluster_row: Ints
 ) -> tuple[npt.NDArray[np.uint8], Ints, Floats]:
-    """Return for each row its relation, the row that it is related to, and the score of the pair.
-
-    The related row is the row that is kept instead, or else the most closely related row.
-    """
+    """Return for each row its relation, the row that it is related to, and the score of the pair. The related row of a
+    dropped row is the row that is kept in its place. A kept row has the most closely related row."""
     rows = np.arange(len(text))
     relation = clusters.relation[text]
     other = np.where(clusters.other[text] >= 0, best_row[clusters.other[text]], -1)
     score = np.where(relation == Relation.UNRELATED, np.nan, clusters.score[text]).astype(np.float32)
-    # The row kept for a dropped row, or the best row of the cluster for a row that stays because its gold differs.
+    # For a dropped row, the row that is kept. For a row that stays because its gold differs, the best row of the
+    # cluster.
     target = np.where(kept_for != rows, kept_for, cluster_row)
     inside = target != rows
     copy = inside & (text[target] == text)
@@ -178,7 +178,7 @@ def _mark_beyond_cap(template: Ints, cluster_row: Ints, rank: Ints, cap: int | N
 
 @dataclass(frozen=True)
 class Clusters:
-    """The cluster of each text, and its most closely related text."""
+    """The cluster of each text, and the most closely related text."""
 
     founder: Ints
     """The founder of the text's cluster; a founder has its own number."""
@@ -205,7 +205,7 @@ def cluster_texts(links: Links, rank: Ints) -> Clusters:
         closer = np.flatnonzero((founder[near] == near) & (links.relation > relation[near]))
         closest = np.full(texts, np.iinfo(np.int64).min)
         np.maximum.at(closest, near[closer], closeness[closer])
-        # The last assignment to an index wins, so the links are reversed: of equally close links the first is used.
+        # The last assignment to an index wins. The links are reversed, so the first of equally close links is used.
         closer = closer[closeness[closer] == closest[near[closer]]][::-1]
         relation[near[closer]] = links.relation[closer]
         other[near[closer]] = far[closer]
@@ -220,8 +220,8 @@ def cluster_texts(links: Links, rank: Ints) -> Clusters:
 
 
 def _closeness(links: Links) -> Ints:
-    """Return a sort key for each link, higher for a closer link: by relation, then by score."""
-    # The bits of positive floats, read as integers, sort in the order of the floats.
+    """Return a sort key for each link: by relation, then by score. A closer link has a higher key."""
+    # The bits of positive floats, read as integers, have the order of the floats.
     bits = links.score.view(np.int32).astype(np.int64)
     closeness: Ints = (links.relation.astype(np.int64) << 32) + np.where(bits >= 0, bits, -(bits & 0x7FFFFFFF))
     return closeness
@@ -233,7 +233,7 @@ def _build_stars(left: Ints, right: Ints, rank: Ints) -> tuple[Ints, Ints]:
     forward = rank[left] < rank[right]
     better, worse = np.where(forward, left, right), np.where(forward, right, left)
     taken = np.zeros(len(rank), dtype=bool)
-    # A text without a link to a better text founds a cluster. The remaining links are processed one by one.
+    # A text without a link to a better text founds a cluster. The other links are processed one by one.
     taken[worse] = True
     first = ~taken
     taken[:] = False
@@ -247,7 +247,7 @@ def _build_stars(left: Ints, right: Ints, rank: Ints) -> tuple[Ints, Ints]:
             if not marks[better_text]:
                 marks[worse_text] = 1
     taken = np.frombuffer(marks, dtype=bool)
-    # A text that was taken in belongs to the best founder that it is linked to.
+    # A text that was taken in belongs to the best of the founders that it is linked to.
     links = np.flatnonzero(~taken[better])[::-1]
     best = np.full(len(rank), np.iinfo(np.int64).max)
     np.minimum.at(best, worse[links], rank[better[links]])

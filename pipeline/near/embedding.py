@@ -1,8 +1,8 @@
 """Adds candidate pairs that an encoder (a model that turns a text into a vector) finds similar.
 
-Without an encoder, two texts are candidates only if they share two rare words; a rewording with new names and things
-may share none. An encoder only proposes pairs, because it finds "even" and "odd" similar, and problems that differ only
-in numbers. The close reading (`confirmation`) decides about its pairs, too.
+Without an encoder, two texts are candidates only if they share two rare words. A rewording with new names and things
+may share none. An encoder also finds "even" and "odd" similar, and problems that differ only in numbers. So it only
+proposes pairs, and the close reading (`confirmation`) decides.
 
 A Chinese problem and its translation share no words. Their numbers and questions decide whether they are one problem:
 
@@ -35,12 +35,12 @@ NEIGHBOURS = 3
 BATCH = 1_000
 """The number of texts whose neighbours are searched at a time."""
 Encoder = Callable[[Sequence[str]], Floats]
-"""Returns a vector of norm 1 for each text."""
+"""A function that returns a vector of norm 1 for each text."""
 MIN_COMMON_NUMBERS = 2
 """The minimum number of numbers that a problem and its translation share. One number may agree by accident."""
 MAX_ONE_SIDED = 1
-"""The maximum number of numbers that a problem has and its translation lacks, or the other way round. The text that
-lacks a number may write it as a word: `half`, 一半."""
+"""The maximum number of numbers that only the problem, or only its translation, has. The other text may write such a
+number as a word: `half`, 一半."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def propose(corpus: Corpus, encoder: Encoder, first_items: int | None = None) ->
     """Return each text with its nearest neighbours.
 
     With `first_items`, the first texts are items, and their neighbours are searched among the remaining texts.
-    Neighbours in Chinese and in other scripts are searched separately, since texts in the same language are nearer.
+    Neighbours in Chinese and in other scripts are searched separately, because texts in the same language are nearer.
     """
     texts = corpus.texts.read(range(len(corpus.features)))
     vectors = encoder(texts)
@@ -78,7 +78,7 @@ def propose(corpus: Corpus, encoder: Encoder, first_items: int | None = None) ->
 
 
 def _ordered(parts: list[tuple[Ints, Ints]], *, keep_sides: bool) -> tuple[Ints, Ints]:
-    """Return the distinct pairs of all parts. Unless `keep_sides`, the smaller number comes first."""
+    """Return the distinct pairs of all parts. The smaller number comes first, unless `keep_sides` is true."""
     left, right = (np.concatenate([part[side] for part in parts]) for side in (0, 1))
     if not keep_sides:
         left, right = np.minimum(left, right), np.maximum(left, right)
@@ -95,12 +95,12 @@ def add_proposed_links(links: Links, comparer: Comparer, proposals: Proposals, t
     measures = comparer.measure(left, right)
     relation, score = relate(measures, texts)
     numbers_agree = np.minimum(measures.only_left, measures.only_right) == 0
-    # Shared words say little about proposed pairs, except for near copies and programs.
+    # Shared words say little about proposed pairs. Near copies and programs are exceptions.
     needs_reading = numbers_agree & ~is_near_copy(measures) & (measures.code == 0)
     relation = np.where(needs_reading, np.uint8(Relation.SAME_PROBLEM), relation)
     kept = relation > Relation.UNRELATED
     joined = join_links([Links(left[kept], right[kept], relation[kept], score[kept]), links])
-    # If a pair occurs twice, the first link is used.
+    # Of a pair that occurs twice, the first link is used.
     return joined.take(np.unique(pack_pairs(joined.left, joined.right), return_index=True)[1])
 
 
@@ -127,7 +127,7 @@ def find_translations(corpus: Corpus, proposals: Proposals) -> Translations:
 
 
 def _neighbours(vectors: Floats, queries: Ints, others: Ints) -> tuple[Ints, Ints]:
-    """Return pairs of each query and its nearest texts in `others`, without pairs of a text and itself."""
+    """Return pairs of each query and its nearest texts in `others`. A text is not paired with itself."""
     if not len(queries) or not len(others):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     left, right = _nearest(vectors[queries], vectors[others])

@@ -8,7 +8,7 @@ r"""Computes a key for each prompt. Exact copies of a problem have the same key.
     (none)              -            no; a row without a prompt is never a copy
 
 - Prompts are compared after tidying: in NFC, with runs of whitespace as one space, and case-folded (`str.casefold`).
-  Only untidy prompts are changed; finding them takes a tenth of the time of tidying all prompts.
+  Only untidy prompts are changed. Finding these takes a tenth of the time of tidying all prompts.
 - The case of the prefixes milli and mega is kept: 5 mW is not 5 MW.
 - The tests of a program are part of its problem: the same prompt with different tests is a different problem. Names in
   code are case-sensitive, so case matters there.
@@ -100,10 +100,9 @@ def _tidy_all(texts: pl.Series) -> pl.Series:
 
 
 def mark_mega(texts: pl.Series) -> pl.Series:
-    """Return the texts with a mark in place of the M of units such as MW, so that lower-casing does not change the
-    unit.
+    """Return the texts with a mark in place of the M of units such as MW. So lower-casing does not change the unit.
 
-    Texts in capitals throughout stay unchanged, since their M may be either prefix.
+    Texts in capitals throughout stay unchanged, because their M may be either prefix.
     """
     with_mega = texts.str.contains(MEGA).to_numpy().copy()
     with_mega[with_mega] = texts.filter(pl.Series(with_mega)).str.contains(SENTENCE_CASE).to_numpy()
@@ -119,7 +118,6 @@ def fold_case(lower: pl.Series) -> pl.Series:
 
 
 def _is_wide(texts: pl.Series) -> Marks:
-    """Mark the texts that have characters beyond ASCII."""
     return (texts.str.len_bytes() != texts.str.len_chars()).to_numpy().copy()
 
 

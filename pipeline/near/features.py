@@ -44,7 +44,7 @@ HAN = np.uint8(4)
 MARK = np.uint8(8)
 """The trait of marks that end a sentence."""
 QUESTION = np.uint8(16)
-"""The trait of question marks."""
+"""The trait of question marks, which end the text's question."""
 COUNTED = np.uint8(32)
 """The trait of tokens that have quantities."""
 TRAITS = {
@@ -63,26 +63,27 @@ QUANTITY_SIGN = "#"
 WIDTH = 2**31 - 1
 """The number of columns of every table. Feature numbers and hashes are below it."""
 ASKED_FLAG = 2**32
-"""The value that is added for each word in the question; other words add 1. For example, the sum ASKED_FLAG + 2 means
-once in the question and twice elsewhere."""
+"""The value that is added for each word in the question. Other words add 1. So the sum ASKED_FLAG + 2 means once in the
+question and twice elsewhere."""
 CHUNK = 20_000
 """The number of texts that are counted at a time."""
 CUT_BATCH = 40_000
-"""The size of a batch of texts that are cut at a time: each text counts 1, plus 1 for every TYPICAL_BYTES."""
+"""The size of a batch of texts that are cut at a time. Each text counts 1, and 1 more for every TYPICAL_BYTES."""
 TYPICAL_BYTES = 500
-"""The number of bytes that count as one more text in the size of a batch."""
+"""A text of this number of bytes counts as 2 in the size of a batch."""
 
 ASKED = 2
 """The value of a word in the question."""
 STRONG = 0.35
-"""The weight above which quantities make candidate pairs. A rewording may drop quantities of a lower weight."""
+"""Quantities with a higher weight make candidate pairs. A rewording may drop quantities of a lower weight."""
 FORMULA_WEIGHT = 1.0
 """The weight of a formula among the quantities."""
 CONTEXT_REACH = 4
 """The maximum distance from a quantity to a content word next to it, in tokens: 1 for the next token."""
 
 Listener = Callable[[arrays.Ints, arrays.Hashes, int], None]
-"""Takes a chunk of texts: the number of each token's text (ascending), each token's hash, and the number of texts."""
+"""A function that takes a chunk of texts: the number of each token's text (ascending), each token's hash, and the
+number of texts."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,8 @@ class Features:
         return len(self.tokens)
 
     def take(self, numbers: arrays.Ints) -> Features:
-        """Return the features of some texts. `texts`, `texts_with_word` and `texts_with_number` keep their values."""
+        """Return the features of some texts. `texts`, `texts_with_word` and `texts_with_number` still count all
+        texts."""
         tables = {name: getattr(self, name)[numbers] for name in ("words", "numbers", "contexts", "orders")}
         return replace(self, **tables, tokens=self.tokens[numbers], code=self.code[numbers])
 
@@ -147,9 +149,10 @@ class Lexicon:
         """The feature of each formula, -1 for a formula that is not compared."""
         self._features: dict[str, int] = {}
         self._characters: list[str] = []
-        """The Chinese characters seen so far, at most some 20,000."""
+        """The Chinese characters so far, at most some 20,000."""
         self._character = arrays.Growing(np.int32)
-        """The position of each token's character in `_characters`; only used for tokens that are characters."""
+        """The position in `_characters` of each token that is a Chinese character. Other tokens have no valid
+        position."""
 
     def learn(self, tokens: Iterable[str]) -> None:
         """Store the next tokens, in the order of their numbers."""
@@ -238,7 +241,7 @@ class FeatureBuilder:
                 self._count_cuts(earlier)
 
     def _cut_waiting(self) -> Future[list[Cut]]:
-        """Start to cut the waiting texts in the other thread, which takes one batch at a time."""
+        """Start to cut the waiting texts in the other thread. The thread takes one batch at a time."""
         chunks, self._waiting, self._waiting_size = self._waiting, [], 0
         return self._thread.submit(lambda: list(self._cutter.cut(chunks)) if chunks else [])
 
@@ -306,7 +309,7 @@ class FeatureBuilder:
     def _quantities(
         self, cut: Cut, row: arrays.Codes, token: arrays.Ints, counted: arrays.Ints
     ) -> tuple[arrays.Codes, arrays.Codes, arrays.Floats]:
-        """Return rows, features and weights of the quantities of the tokens at `counted`, and of the formulas."""
+        """Return rows, features and weights of quantities: those of the tokens at `counted`, and those of formulas."""
         lexicon = self._lexicon
         lexicon.learn_formulas(cut.new_formulas)
         counts = lexicon.quantity_count.array[token[counted]]
@@ -317,7 +320,7 @@ class FeatureBuilder:
         rows = np.concatenate([np.repeat(row[counted], counts), formula_row])
         features = np.concatenate([lexicon.quantity.array[entries], formulas])
         weights = np.concatenate([lexicon.weight.array[entries], np.full(len(formulas), FORMULA_WEIGHT, np.float32)])
-        # Weights are added in the order of the text: rounding depends on the order, and sums are compared with limits.
+        # Weights are added in the order of the text. Rounding depends on the order, and sums are compared with limits.
         pairs = arrays.pack_pairs(rows, features)
         order = np.argsort(pairs, kind="stable")
         first = np.flatnonzero(arrays.run_starts(pairs[order]))
@@ -334,7 +337,8 @@ class FeatureBuilder:
         content = np.flatnonzero(traits & CONTENT)
         if not len(content) or not len(strong):
             return np.zeros(0, np.int32), np.zeros(0, np.int32)
-        # A quantity is not a content word: the number of content words before it is the index of the next content word.
+        # A quantity is not a content word. So the number of content words before it is the index of the next content
+        # word.
         after = np.cumsum(traits & CONTENT != 0, dtype=np.int32)[strong]
         hashes = self._lexicon.token_hash.array
         rows, codes = [], []
@@ -384,7 +388,7 @@ class FeatureBuilder:
 def mark_questions(traits: Traits, row: arrays.Codes, starts: arrays.Ints) -> arrays.Marks:
     """Mark the tokens of each text's question: the last sentence with a question mark, or else the last sentence.
 
-        token        3   .   x   ?       "3. x?" asks for x; the question mark belongs to its sentence
+        token        3   .   x   ?       "3. x?" asks for x
         asked        no  no  yes yes
 
     `row` has the text of each token. `starts` has the position of each text's first token, and then the number of all
@@ -393,7 +397,7 @@ def mark_questions(traits: Traits, row: arrays.Codes, starts: arrays.Ints) -> ar
     first, last = starts[:-1], _question_ends(traits, row, starts)
     has_sentence = last >= first
     first, last = first[has_sentence], last[has_sentence]
-    # 1 at the start of a question and -1 after its end; the cumulative sum marks it: 0 0 1 0 -1 becomes 0 0 1 1 0.
+    # 1 at the start of a question and -1 after its end: 0 0 1 0 -1. The cumulative sum marks the question: 0 0 1 1 0.
     change = np.zeros(len(traits) + 1, dtype=np.int8)
     change[_sentence_starts(traits, first, last)] += 1
     change[last + 1] -= 1
@@ -401,10 +405,10 @@ def mark_questions(traits: Traits, row: arrays.Codes, starts: arrays.Ints) -> ar
 
 
 def _question_ends(traits: Traits, row: arrays.Codes, starts: arrays.Ints) -> arrays.Ints:
-    """Return the position of each text's last question mark (3 in "3. x?"), or else of its last token that is not a
-    mark.
+    """Return the position of each text's last question mark: 3 in "3. x?".
 
-    If a text consists of other marks only, the position lies before its first token.
+    A text without a question mark gives the position of its last token that is not a mark. If it has only marks, the
+    position is the one before its first token.
     """
     first, last = starts[:-1], starts[1:] - 1
     questions = np.flatnonzero(traits & QUESTION)
@@ -456,7 +460,6 @@ def count_words(row: arrays.Codes, feature: arrays.Codes, asked: arrays.Marks, r
 
 
 def _add_counts(counts: arrays.Ints, features: arrays.Codes) -> arrays.Ints:
-    """Return the counts after adding more features."""
     more = np.bincount(features, minlength=len(counts))
     more[: len(counts)] += counts
     return more

@@ -38,7 +38,7 @@ _IDLE_SPACE = re.compile(r"(?<!\d) | (?!\d)")
 
 def accepted_text(gold: str | None, verifier_args: str) -> str | None:
     """Return all accepted golds of a row, joined by `join_golds`; None for a row without gold."""
-    # Arguments may be megabytes of tests and hardly any row has several golds, so JSON is parsed only if needed.
+    # Arguments may be megabytes of tests, and hardly any row has several golds. So JSON is parsed only if needed.
     if gold is None or f'"{OTHER_GOLDS}"' not in verifier_args:
         return gold
     arguments = orjson.loads(verifier_args)
@@ -48,12 +48,12 @@ def accepted_text(gold: str | None, verifier_args: str) -> str | None:
 
 
 def join_golds(golds: Sequence[str]) -> str | None:
-    """Return golds as one text, which `gold_key` and `golds.compare_golds` split again; None for an empty list."""
+    """Return golds as one text. `gold_key` and `golds.compare_golds` split it again. None for an empty list."""
     return BETWEEN_GOLDS.join(text.replace(BETWEEN_GOLDS, " ") for text in golds) if golds else None
 
 
 def shown_gold(golds: str | None) -> str | None:
-    """Return the first of joined golds (`join_golds`), which is the gold of the row."""
+    """Return the first of joined golds (`join_golds`). It is the gold of the row."""
     return None if golds is None else golds.partition(BETWEEN_GOLDS)[0]
 
 
@@ -64,7 +64,7 @@ def gold_form(gold: str | None) -> str | None:
         return None
     if form.isascii() and form.isdigit():
         return form.lstrip("0") or "0"
-    # Importing this module takes a tenth of a second, and most files of whole numbers do not need it.
+    # Importing this module takes a tenth of a second. Most files of whole numbers do not need it.
     from truegold.pipeline.text.quantities import read_number
 
     written = read_number(form)
@@ -75,7 +75,7 @@ def gold_form(gold: str | None) -> str | None:
 
 @lru_cache(2**16)
 def gold_key(gold: str | None) -> int:
-    """Return a 63-bit key of the gold, equal for golds of one form; NO_GOLD for None."""
+    """Return a 63-bit key of the gold. Golds of one form have equal keys. NO_GOLD for None."""
     if gold is not None and BETWEEN_GOLDS in gold:
         form = BETWEEN_GOLDS.join(sorted({part for part in map(gold_form, gold.split(BETWEEN_GOLDS)) if part}))
     else:

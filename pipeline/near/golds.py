@@ -32,18 +32,18 @@ from truegold.verifiers.gold import is_placeholder
 MAX_GOLDS = 8
 """The maximum number of distinct golds of a problem that are compared. Further golds count as undecided."""
 MAX_PAIRS = 64
-"""The maximum number of pairs of golds that are compared for two rows with several accepted golds. If there are more
-pairs, two rows without an equal gold count as undecided."""
+"""The maximum number of pairs of golds that are compared for two rows with several accepted golds. With more pairs, two
+rows without an equal gold count as undecided."""
 MAX_WORDS = 3
 """The maximum number of words of a verbal answer that is compared: "odd" and "even", "on Monday"."""
 DECIDING_RUNGS = frozenset(["exact", "numeric", "sampled", "symbolic", "structure"])
-"""Steps of the math verifier that are reached only if it has read both sides as mathematics."""
+"""Steps of the math verifier. They are reached only if the verifier has read both sides as mathematics."""
 
 _LAYOUT = re.compile(r"\\[a-zA-Z]+|[{}$\\]")
 """LaTeX commands and signs, which are not words."""
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _LETTER = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z](?![a-zA-Z])")
-r"""A letter that stands alone in an equation, such as the t of "x=2t", but not the letters of `\sin`."""
+r"""A letter that stands alone in an equation, such as the t of "x=2t". The letters of `\sin` do not match."""
 _CHOICE = re.compile(r"\(?[a-jA-J]\)?\.?")
 """The letter of an option: "B", "(B)", "B."."""
 
@@ -59,7 +59,7 @@ class GoldComparison(IntEnum):
 def compare_golds(left: str, right: str) -> GoldComparison:
     """Compare the accepted golds of two rows, each joined by `gold_keys.accepted_text`.
 
-    The result is SAME if some gold is accepted by both rows, and DIFFERENT if every pair of golds differs.
+    The result is SAME if both rows accept some gold, and DIFFERENT if every pair of golds differs.
     """
     sides = [gold.split(BETWEEN_GOLDS) for gold in (left, right)]
     pairs = islice(product(*sides), MAX_PAIRS + 1)
@@ -73,7 +73,7 @@ def compare_golds(left: str, right: str) -> GoldComparison:
 
 @lru_cache(2**14)
 def _compare(left: str, right: str) -> GoldComparison:
-    """Compare two golds with the math verifier. If their words cannot be compared, the result is undecided."""
+    """Compare two golds with the math verifier. Golds of different kinds (`_are_comparable`) are undecided."""
     verdicts = (equivalent(left, gold=right), equivalent(right, gold=left))
     if any(verdict.score == 1.0 for verdict in verdicts):
         return GoldComparison.SAME
@@ -111,7 +111,8 @@ class UnifiedGolds:
     """The golds of clustered rows after comparison."""
 
     gold: Ints
-    """A number for each row's gold, equal for equal golds of a cluster; NO_GOLD for a row without gold."""
+    """A number for each row's gold. Equal golds of a cluster have equal numbers. NO_GOLD stands for a row without
+    gold."""
     contradicted: Ints
     """The clusters with two golds that differ."""
 
@@ -125,7 +126,7 @@ class Spellings(Protocol):
 def unify_golds(gold: Ints, texts: Spellings, cluster: Ints) -> UnifiedGolds:
     """Compare the golds within each cluster.
 
-    gold: a number for each row, the same for the same spelling. cluster: the number of each row's cluster.
+    gold: a number for each row; equal spellings have equal numbers. cluster: the number of each row's cluster.
     """
     with_gold = np.flatnonzero(gold != NO_GOLD)
     order = with_gold[np.lexsort((with_gold, gold[with_gold], cluster[with_gold]))]
@@ -152,7 +153,7 @@ def unify_golds(gold: Ints, texts: Spellings, cluster: Ints) -> UnifiedGolds:
 
 
 def _compare_all(golds: list[str]) -> tuple[dict[int, int], bool]:
-    """Return {2: 0} if the gold 2 equals the earlier gold 0, and so on, and whether any two golds differ."""
+    """Return {2: 0} if gold 2 equals the earlier gold 0, and so on. Also return whether any two golds differ."""
     same: dict[int, int] = {}
     different: list[int] = []
     differ = False

@@ -5,14 +5,15 @@
     same_template "Tom has 5 red cars and buys 9 more. How many cars has he?"
     edited        "Tom has some red cars and buys 4 more. How many cars has he?"
 
-1. If each text has quantities that the other lacks, the texts are never the same problem.
-2. Near copies may be the same problem if no quantity and few words differ.
-3. Other texts may be the same problem if a logistic score is high enough: they share many rare words, the question and
-   the quantities. Programming tasks have no such score, because they differ by a few words in long boilerplate and have
-   no quantities.
-4. Otherwise texts with most words in common are `same_template` where quantities were replaced, else `edited_variant`.
+1. If each text has quantities that the other lacks, the texts are never the same problem. 2. Near copies may be the
+same problem if no quantity and few words differ. 3. Other texts may be the same problem if a logistic score is high
+enough: they share many rare words, the question and
+   the quantities. Programming tasks have no such score: they have no quantities, and differ by a few words in long
+   boilerplate.
+4. Otherwise texts with most words in common are `same_template` if quantities were replaced, else `edited_variant`.
 
-Measures ignore order, case and single letters. So both texts of a possible pair are then read closely (`confirmation`).
+Measures ignore order, case and single letters. So pairs that may be the same problem are then read closely
+(`confirmation`).
 
 The weights were fitted by logistic regression (L2, standardised columns) on the development half. The positive pairs
 are rewordings by language models. The negative pairs are the other candidate pairs in these sets:
@@ -58,10 +59,10 @@ MUCH_SURFACE = 0.55
 FITTED_TEXTS = (1_000, 100_000)
 """The range of numbers of texts that the weights were fitted for. Other numbers of texts are clipped to this range."""
 LEAST_SCORE = -0.5
-"""The log-odds above which a pair may be a rewording. A close reading could not confirm a pair with lower log-odds."""
+"""A pair with log-odds below this cannot be a rewording. A close reading would not confirm it."""
 REPLACED = 0.6
-"""Quantities count as replaced if each text has quantities that the other text lacks, with a total weight above this.
-A single number in words weighs more."""
+"""Quantities count as replaced if each text has quantities that the other text lacks, and their total weight is above
+this. The weight of a single number in words is higher."""
 FEW_CHANGED = 6
 """The maximum number of meaningful words that may differ between near copies."""
 SAME_NUMBERS = 0.3
@@ -71,9 +72,9 @@ RELATED = 0.5
 RELATED_WORDS = 0.6
 """The minimum cosine of the words of two different problems that are related."""
 ROUNDING = 0.01
-"""A bound on the rounding error of a score."""
+"""A bound on the rounding error of a score. `may_relate` allows for it."""
 Agreement = npt.NDArray[np.int8]
-"""For each pair 1 if both golds are known and equal, -1 if they differ, and 0 otherwise."""
+"""For each pair 1 if both golds are known and equal, -1 if they are known and differ, else 0."""
 MAX_SHOWN = 8
 """The maximum number of quantities that the evidence lists for each text."""
 MAX_CHARS = 40
@@ -131,7 +132,7 @@ class Comparer:
 
     def __init__(self, features: Features) -> None:
         rows, width, frequency = features.texts, len(features.stems), features.texts_with_word
-        # Smooth idf as in scikit-learn. Function words and signs count a fifth of other equally common words.
+        # Smooth idf as in scikit-learn. Function words and signs count a fifth of other words with the same frequency.
         idf = np.log((1 + rows) / (1 + frequency)) + 1
         self._square = (np.where(features.is_stop, 0.2 * idf, idf) ** 2).astype(np.float32)
         word_rarity = np.where(features.is_stop, 0, np.log((1 + rows) / (1 + frequency)) / np.log(2 + rows))
@@ -202,7 +203,7 @@ class Comparer:
         shared = np.diff(words.indptr).astype(np.float32)
         square = self._square[words.indices]
         inner = sum_runs(words.indptr, square)
-        # The product of the two values is ASKED * ASKED only for words of both questions.
+        # Only a word of both questions has the product ASKED * ASKED.
         square *= words.data == ASKED * ASKED
         asked = sum_runs(words.indptr, square)
         meaningful = sum_runs(words.indptr, self._has_meaning[words.indices])
@@ -302,8 +303,8 @@ def _is_replaced(measures: Measures) -> Marks:
 def relate(measures: Measures, texts: int) -> tuple[npt.NDArray[np.uint8], Floats]:
     """Return the closest `Relation` that each pair may have, and its score (log-odds of the same problem).
 
-    `texts` is the number of texts that the pairs come from. If `a` texts were compared with `b` other texts only, pass
-    `sqrt(2ab)`: that number of texts has `ab` pairs.
+    `texts` is the number of texts that the pairs come from. For `a` texts that were compared only with `b` other texts,
+    pass `sqrt(2ab)`: this number of texts have `ab` pairs.
     """
     numbers_agree = np.maximum(measures.only_left, measures.only_right) <= SAME_NUMBERS
     may_be_copy = numbers_agree & (measures.changed <= np.where(measures.code > 0, 0, FEW_CHANGED))

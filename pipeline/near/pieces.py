@@ -79,7 +79,7 @@ _FUNCTION_WORDS = terms.HARMLESS | {"who", "whom", "whose", "degree", "degrees",
 _WITHOUT_TOKEN = _FUNCTION_WORDS | terms.STOPWORDS | terms.ASKING
 """Words without a meaningful token, since a rewording may replace or drop them: "of", "find", "not"."""
 _IDLE_IN_COPIES = _FUNCTION_WORDS | terms.IDLE_IN_COPIES
-"""Words that even near copies may replace or drop: "of" and "find", but not "not"."""
+"""Words that near copies may replace or drop: "of" and "find". "not" is not one of them."""
 _QUANTITIES = {"digits": digits_quantity, "words": words_quantities, "chinese": chinese_quantities}
 """Functions that read the quantities of a part, by the kind of the part."""
 _TERM_LIST = sorted(set(terms.CHINESE_TERMS.values()))
@@ -102,9 +102,9 @@ class ReadKind(StrEnum):
     HAN = "han"
     """A Chinese character that is not part of a term."""
     SMALL = "small"
-    """A word that asks, compares or connects, such as "each". Such a word matters between near copies only."""
+    """A word that asks, compares or connects, such as "each". It matters only between near copies."""
     IDLE = "idle"
-    """The number 1, "A" or "I": either an article, or data whose order matters."""
+    """The number 1, "A" or "I". These are articles, or data whose order matters."""
 
 
 class ReadToken(NamedTuple):
@@ -155,7 +155,7 @@ class ProsePiece(NamedTuple):
 
 def mark_chinese_terms(text: str) -> str:
     r"""Return a Chinese text with terms and units as commands: "3厘米" becomes "3 \UNITcm "."""
-    # 千克 (kilogram) begins with the numeral 千 (thousand), so it is replaced by its synonym.
+    # 千克 (kilogram) begins with the numeral 千 (thousand). The synonym 公斤 does not.
     text = text.replace("千克", "公斤")
     text = terms.CHINESE_UNIT.sub(lambda match: f" \\UNIT{terms.chinese_unit(match[0])} ", text)
     return terms.CHINESE_TERM.sub(lambda match: f" \\TERM{_TERM_NUMBERS[terms.CHINESE_TERMS[match[0]]]} ", text)
@@ -229,8 +229,8 @@ def _part_tokens(group: str, form: str) -> tuple[ReadToken, ...]:
 
 
 def _number_tokens(group: str, form: str) -> tuple[ReadToken, ...]:
-    # The number 1 is mostly an article. 50% and 25% are read as fractions, because they may be written "half" and
-    # "quarter"; other percentages keep their sign.
+    # The number 1 is mostly an article. 50% and 25% become fractions, because they may be written "half" and "quarter".
+    # Other percentages keep their sign.
     is_share = form.endswith(("%", "cent")) or form.startswith("百分之")
     values = [value for value, _ in _QUANTITIES[group](form.lower()) if value != "1"]
     return tuple(

@@ -3,9 +3,9 @@ r"""Reads one problem closely: its numbers, symbols, formulas, terms and words i
     "If $x - y = 6$ and $x + y = 12$, what is the value of $x$?"
     tokens    x - y = 6 x + y = 12 x       formulas  x-y=6, x+y=12      asked  x
 
-`features` describes texts for millions of pairs, and ignores case, single letters and order. The close reading is for
-the few pairs that are similar by those features. A text is brought into one layout (`text_layout`), its words and
-formulas are read one by one (`pieces`), and this module combines them.
+`features` describes texts for millions of pairs. It ignores case, single letters and order. The close reading is for
+the few pairs with similar features. A text gets one layout (`text_layout`), its words and formulas are read one by one
+(`pieces`), and this module combines them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from truegold.pipeline.near.text_layout import unify_layout
 _MATHEMATICS = re.compile(r"\$\$(.+?)\$\$|\$([^$]+?)\$|\\\[(.+?)\\\]|\\\((.+?)\\\)", re.DOTALL)
 r"""Mathematics between "$$ $$", "$ $", "\[ \]" or "\( \)"."""
 _PLAIN_WORDS = re.compile(r"(?<![\\a-zA-Z])[a-z]{3,}(?![a-zA-Z])")
-"""A word of prose, but not the name of a LaTeX command."""
+"""A word of prose. Names of LaTeX commands do not match."""
 _OPERAND = r"[(\[]*(?<![a-zA-Z])(?:\d+(?:\.\d+)?[a-zA-Z]?|[a-zA-Z]|π)(?![a-zA-Z])[)\]%]*"
 """A number or a letter, with brackets: "(3x", "π"."""
 _EXPRESSION = re.compile(rf"{_OPERAND}(?:\s?[-+*/=<>≤≥^]\s?{_OPERAND})+")
@@ -114,7 +114,7 @@ class _Sentence:
     question: int | None = None
     """The first token of the question."""
     condition: int | None = None
-    """The first token of a condition after the question: text after "if" is given, not asked for."""
+    """The first token of a condition after the question. Text after "if" is given and not asked for."""
 
 
 class _Reader:
@@ -185,7 +185,7 @@ class _Reader:
             elif word in pieces.CONDITIONS and sentence.question is not None and sentence.condition is None:
                 sentence.condition = len(self.tokens)
         elif part.form in pieces.CHINESE_ASKS:
-            # 求 (find) comes before the question (求高); 几 and 多 (how many) are inside of it (小红有几个苹果).
+            # 求 (find) comes before the question (求高). 几 and 多 (how many) are inside of it (小红有几个苹果).
             self._sentence.question = len(self.tokens) if part.form == "求" else self.clause_ends[-1]
 
     def clauses(self, start: int, stop: int) -> tuple[pieces.Clause, ...]:

@@ -3,13 +3,13 @@
     "Natalia sold clips to 48 of her friends ..."   rarest features: natalia, clip, #48, april ...
     keys: every pair of them, such as (natalia, clip), (clip, #48)
 
-A rewording keeps names, things and numbers, and changes verbs and order. So it shares a pair of rare features with its
-original, even if the two share no run of three words. Features that only one text has are not used.
-Texts with a common key form a bucket. In a large bucket, such as a template with thousands of instances, each text is
-compared only with its neighbours when sorted by quantities. So the work stays proportional to the number of texts.
+A rewording keeps names, things and numbers, and changes verbs and order. So rewording and original share a pair of rare
+features, even if they share no run of three words. Features that only one text has are not used. Texts with a common
+key form a bucket. In a large bucket, such as a template with thousands of instances, each text is compared only with
+its neighbours when sorted by quantities. So the work stays proportional to the number of texts.
 
-Multiplying the sparse table of rare features with itself would be simpler. But it needs a bound on the number of texts
-with a feature, and then loses a tenth of the related pairs or more (`benchmarks/results/house2.md`).
+A simpler way, the product of the sparse table of rare features with itself, needs a bound on the number of texts with a
+feature. With this bound it loses a tenth of the related pairs or more (`benchmarks/results/house2.md`).
 
 `find_links` returns the pairs (left < right) that may be the same problem, one template, or edits of each other. The
 search takes 60 bytes of memory a text and 13 bytes a link. Candidates (8 bytes each) and features lie on disk.
@@ -36,7 +36,7 @@ from truegold.pipeline.running.progress import NullProgress, Progress, paced
 RAREST = 7
 """The number of rarest features of a text whose pairs are keys: 7 features make 21 keys."""
 RAREST_WITH_QUANTITIES = 12
-"""The number of rarest features of a text that each make a key with the set of all its quantities."""
+"""Each of this number of rarest features of a text makes a key with the set of all quantities of the text."""
 WINDOW = 8
 """All pairs of a bucket of up to WINDOW + 1 texts are compared."""
 NEIGHBOURS = 2
@@ -48,7 +48,7 @@ MERGED_PAIRS = 2_000_000
 TEXTS_RANKED = 100_000
 """The number of texts whose keys `find_neighbours` makes at a time."""
 NEIGHBOUR_BITS = 24
-"""The prefilter of `find_neighbours` has 2**NEIGHBOUR_BITS slots, one for each value of the first bits of a key."""
+"""The prefilter of `find_neighbours` has 2**NEIGHBOUR_BITS slots. The first bits of a key give its slot."""
 NEIGHBOUR_SHIFT = np.uint64(64 - NEIGHBOUR_BITS)
 SHARD_BATCHES = 10
 """The number of batches of candidates in a shard, so that a task on a cluster takes about a second."""
@@ -211,12 +211,12 @@ def find_neighbours(features: Features, first: int) -> arrays.Ints:
 def rarest_features(features: Features, count: int) -> npt.NDArray[np.uint32]:
     """Return the rarest features of each text that other texts have, too, as an array [count, texts].
 
-    Feature numbers are increased by 1. A 0 stands for no feature, in texts with fewer than `count`.
+    Feature numbers are increased by 1. A text with fewer than `count` features has 0 in the other places.
     """
     tables = (features.words, features.numbers)
     frequency = features.texts_with_word + features.texts_with_number
     hashes = stable_hashes(features.stems)
-    # Ties between equally rare features are broken by their hash, so that they are broken alike in every text.
+    # Equally rare features are ordered by their hash, so in the same way in every text.
     by_rank = np.lexsort((hashes, frequency))
     rank = arrays.places_in(by_rank)
     useful = (frequency >= 2) & ~features.is_stop
@@ -256,8 +256,8 @@ def shard_keys(
     """Return the sorted keys of a shard, and the position of the text of each key. Positions ascend within a key.
 
     `columns` [features, texts] has the rarest features of each text, the rarest first. A key belongs to the shard of
-    its rarer feature. A key and its position share 64 bits: with a million texts, 44 bits are left for the key. Two
-    different keys are equal with a probability of 1e-6; their texts are then compared without need.
+    its rarer feature. A key and its position share 64 bits. With a million texts, the key has 44 bits. Two pairs of
+    features then give the same key with a probability of 1e-6, and their texts are compared without need.
     """
     position_bits = np.uint64(columns.shape[1].bit_length())
     packed = [
@@ -275,7 +275,7 @@ def _text_keys(
     """Yield arrays of texts and of their keys in a shard: pairs of two features, and of quantities with a feature."""
     for rarer, column in enumerate(columns):
         texts = np.flatnonzero(column % shards == shard)
-        # In every text the rarer feature comes first, so the hash may depend on the order of the two.
+        # The rarer feature comes first in every text. So the hash may depend on the order of the two.
         for left, right in (*((column, other) for other in columns[rarer + 1 : RAREST]), (quantities, column)):
             both = texts[(left[texts] != 0) & (right[texts] != 0)]
             yield both, _mix(left[both].astype(np.uint64), right[both].astype(np.uint64))
@@ -290,7 +290,7 @@ def bucket_pairs(
     neighbours, with the first text of the bucket, and with the first text that has the same quantities.
     """
     new_bucket = arrays.run_starts(keys)
-    # Drop the keys of a single text, which make no pair. Most keys are dropped.
+    # Keys of a single text make no pair. They are dropped, which are most keys.
     shared = ~new_bucket
     shared[:-1] |= ~new_bucket[1:]
     keys, quantities, new_bucket, rows = keys[shared], quantities[shared], new_bucket[shared], rows[shared]

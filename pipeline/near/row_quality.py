@@ -26,7 +26,7 @@ def row_quality(
     preferred: Sequence[bool] | None,
     source_ranks: Sequence[int] | None = None,
 ) -> Floats:
-    """Return a number for each row, the higher the better.
+    """Return a number for each row. A better row has a higher number.
 
     `solutions` has the length of each worked solution in characters. `source_ranks` has 0 for the best source. Among
     rows with gold, a row of a better source always wins.
@@ -36,7 +36,7 @@ def row_quality(
     text_score = complete + length
     below_gold = text_score
     if source_ranks is not None:
-        # The step from one source to the next is at least the largest possible effect of text and solution.
+        # One step between sources counts at least as much as text and solution together.
         source_score = MAX_SOURCES - 1 - np.asarray(source_ranks, dtype=np.float64)
         below_gold = (source_score + text_score / 2) / MAX_SOURCES
     quality: Floats = (4 * is_preferred + 2 * (gold != NO_GOLD) + below_gold).astype(np.float32)

@@ -3,8 +3,9 @@
     known    triangle, apples, marbles, from
     text     "A trinagle has ...", "Tom buys 3 aplpes ..."   ->  "A triangle has ...", "Tom buys 3 apples ..."
 
-A word that no known text contains is replaced by a known word if two neighbouring letters changed places, or if a
-letter was doubled. So a real word, such as "trail", is replaced by "trial" if "trial" is known and "trail" is not.
+A word that no known text contains is replaced by a known word that differs from it by two neighbouring letters in
+exchanged places, or by a doubled letter. So even a real word, such as "trail", is replaced by "trial" if only "trial"
+is known.
 """
 
 from __future__ import annotations
@@ -20,11 +21,10 @@ LEAST_LETTERS = 4
 MOST_LETTERS = 24
 """The maximum number of letters of a word that is corrected."""
 MOST_SEEN = 2**18
-"""The number of checked words that are remembered. Above it, they are forgotten and checked again."""
+"""The number of checked words that are remembered. When it is exceeded, all are forgotten and checked again."""
 _WORDS = rf"[A-Za-z]{{{LEAST_LETTERS},}}"
 _WORD = re.compile(_WORDS)
 _DOUBLED = re.compile(r"(.)\1")
-"""A doubled letter."""
 
 
 class SlipMender:

@@ -9,14 +9,14 @@ texts that are equal as a whole.
     squashed    the same bytes, although one а of the text is Cyrillic
 
 Squashing removes spaces, line ends, punctuation, markup, case and hyphens between words. A search for leaked items also
-removes accents. Cyrillic letters that look like Latin ones are replaced, and so are Greek ones within a word. Letters,
-numbers (1 2 is not 12) and mathematical signs are kept, each in one spelling: `10⁵` becomes `10^{5}` and not 105, and
-`f''` does not become `f'`. Items and texts are squashed alike, so texts in Cyrillic or Greek can be compared, too.
+removes accents. Cyrillic letters that look like Latin letters are replaced, and so are such Greek letters within a
+word. Letters, numbers and mathematical signs are kept, each in one spelling: `10⁵` becomes `10^{5}`, and `1 2` stays
+different from `12`. Items and texts are squashed in the same way, so texts in Cyrillic or Greek can be compared, too.
 
 Texts with the same letters and digits but different signs are different problems (`differ_in_signs`).
 
 Each item is represented by one window of WINDOW bytes. Texts that contain this window are searched for the whole item.
-Texts are not stored; each hit is stored as two numbers, of the text and of the item.
+Texts are not stored. A hit is the number of a text and the number of an item.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ BATCH = 10_000
 WINDOWS = 8
 """The number of windows of an item from which the rarest window is chosen."""
 LEAST_BYTES = 40
-"""The minimum number of bytes of a squashed item that is searched for. A text may contain a shorter item by chance."""
+"""Squashed items of fewer bytes are not searched for. A text may contain such an item by chance."""
 CHUNK_TEXTS = 1_000
 """The number of texts whose windows are hashed at a time."""
 PAIRED_IN_FULL = 32
-"""The maximum size of a group of equal texts in which every text is paired with every other. In a larger group, each
-text is paired with the first only."""
+"""In a group of at most this number of equal texts, every text is paired with every other. In a larger group, each text
+is paired with the first only."""
 FILTER_BITS = 18
-"""The prefilter has 2**FILTER_BITS slots. Few windows that are not in an item pass the prefilter."""
+"""The prefilter, a quick test of windows, has 2**FILTER_BITS slots. Few windows of texts pass by chance."""
 
 _SIGNS = {
     **dict.fromkeys("‐‑‒–—―−", "-"),
@@ -62,7 +62,7 @@ _SIGNS = {
 }
 """Signs of several spellings, each with the spelling that is compared."""
 _GREEK_SIGNS = "αρκυχντηγ"
-"""Greek letters that look like Latin letters, but are symbols if they stand alone."""
+"""Greek letters that look like Latin letters. Standing alone, they are symbols."""
 _TO_ASCII = str.maketrans(
     CYRILLIC | {greek: latin for greek, latin in GREEK.items() if greek not in _GREEK_SIGNS} | _SIGNS
 )
@@ -75,7 +75,6 @@ _LOWERED_RUN = re.compile("[₀-₉]+")
 """A run of subscript digits: `x₁` becomes `x_1`."""
 _MARKED_UP = r"&#?\w+;|</?[A-Za-z]"
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9]{0,10}(?:\s[^<>]{0,200})?/?>")
-"""An HTML tag."""
 _SUPERSCRIPT = re.compile(r"(?i)<sup>([^<>]{1,20})</sup>")
 """A superscript in HTML: `10<sup>5</sup>` becomes `10^{5}`."""
 _LATEX = (
@@ -111,7 +110,6 @@ _SYMBOLS = {
         ).split(",")
     )
 }
-"""Symbols by their names in LaTeX."""
 _UNITS = (
     (r"(?-u:\b)centimet(?:er|re)s?(?-u:\b)", "cm"),
     (r"(?-u:\b)millimet(?:er|re)s?(?-u:\b)", "mm"),
@@ -154,7 +152,7 @@ ab.
 _BROKEN = r"([a-z])-[ \t]*\n\s*([a-z])"
 """A word that is hyphenated at a line end, such as "kilo-" and "meter"."""
 _VECTORS = r"\\vec|vector|overrightarrow|向量|mathbf|boldsymbol"
-"""Matches a text about vectors, in which a · b may differ from a × b."""
+"""Matches a text about vectors. There, a · b may differ from a × b."""
 _SEGMENTS = r"(?-u:\b)([A-Z]{2,3})\s*[-\u2212]\s*([A-Z]{2,3})(?-u:\b)"
 """A difference of segments or angles: "AB - CD". Between longer words, the sign is a hyphen."""
 _HYPHEN = r"(\p{L}{2}|#)\s*-+\s*(\p{L}{2})"
@@ -179,14 +177,15 @@ ANSWERS = ["answer", "solution", "value"]
 _END = "\0"
 """The separator between squashed texts."""
 _KEPT_MINUS = bytes.maketrans(b"\5", b"-")
-"""Turns the control character \\5 back into a minus. It stands for the minus of `_SEGMENTS` while hyphens are
+"""Turns the control character \\5 back into a minus. \\5 stands for the minus of `_SEGMENTS` while hyphens are
 removed."""
 _IDLE = bytes(code for code in range(9, 128) if not chr(code).isalnum() and chr(code) not in "#()+-/<=>[]^{|}%")
-"""ASCII characters that are removed. NUL separates texts; characters 1 to 8 are marks in numbers and formulas."""
+"""ASCII characters that are removed. NUL (between texts) and characters 1 to 8 (marks in numbers and formulas) stay."""
 _IDLE_BEYOND_ASCII = re.compile("[^\\w\x00-\x7f\u0300-\u036f¬·±×÷⁄⁺-⁼₊-₌←-⇿∀-⋿⌈-⌋⟀-⟯⦀-⫿]+")
 """Characters beyond ASCII that are removed: all except letters, digits, accents and mathematical signs."""
 _ACCENTS = re.compile("((?<!\\w)\\w[\u0302-\u0304\u0307](?!\\w))|[\u0300-\u0337\u0339-\u036f]+")
-"""Accents; a symbol with an accent, such as x̄, is matched as group 1. The stroke of ∉ is not an accent."""
+"""Accents. A single letter with an accent, such as x̄, is a symbol and is matched as group 1. The stroke of ∉ is not an
+accent."""
 _OTHER_DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉０１２３４５６７８９", "0123456789" * 3)
 _NO_DIGITS = bytes(code for code in range(1, 256) if not 48 <= code < 58)
 _SIGN = re.compile(r"[\W_]+")
@@ -203,7 +202,7 @@ CELLS_OF_GRID = 2
 """The minimum number of cells in a line of a grid."""
 _CELLS = re.compile(_CELL)
 _CELL_SIGNS = str.maketrans("._*@~", "[]|%^")
-"""Signs of cells, each with a sign in its place that squashing does not remove."""
+"""Each sign of a cell -> a sign that squashing does not remove."""
 END_CHARS = 100
 """The number of characters at the end of an item in which its last word is searched for."""
 
@@ -233,7 +232,7 @@ def squash(texts: pl.Series, *, fold_accents: bool = True) -> bytes:
 def differ_in_signs(left: Sequence[str], right: Sequence[str]) -> Marks:
     """Mark the pairs of texts with the same letters and digits, but different signs: "⌊x⌋ = 2" and "⌈x⌉ = 2".
 
-    A pair is also marked if the longer text contains the letters and digits of the shorter text, but not its signs.
+    A pair is also marked if one text contains the letters and digits of the other, with different signs.
     """
     texts = dict.fromkeys([*left, *right])
     squashed = squash(pl.Series(list(texts), dtype=pl.String), fold_accents=False).decode().split(_END)
@@ -265,7 +264,6 @@ def _bare(squashed: str) -> str:
 
 
 def _change(texts: pl.Series, pattern: str, change: Callable[[pl.Series], pl.Series]) -> pl.Series:
-    """Apply `change` to the texts that match a pattern."""
     return change_marked(texts, texts.str.contains(pattern).to_numpy(), change)
 
 
@@ -276,10 +274,8 @@ def _replace(texts: pl.Series, changes: Iterable[tuple[str, str]]) -> pl.Series:
 
 
 def _plain(text: str, fold_accents: bool) -> str:
-    """Return the text without markup and with look-alike letters replaced.
-
-    Of the characters beyond ASCII, letters, digits and mathematical signs stay; accents stay unless `fold_accents`.
-    """
+    """Return the text without markup and with look-alike letters replaced. Letters, digits and mathematical signs
+    beyond ASCII stay. Accents stay unless `fold_accents` is true."""
     if "&" in text:
         text = unescape(text)
     if "<" in text:
@@ -316,8 +312,8 @@ class LayoutCopies:
     left: Ints
     right: Ints
     whole: Marks
-    """Whether the whole texts are equal. Other pairs are equal only without a final request for a form of the
-    answer."""
+    """Whether the whole texts are equal. Other pairs are equal only without a last sentence such as "Express your
+    answer as a fraction."."""
 
 
 class SquashedKeys:
@@ -419,7 +415,7 @@ class SquashedItems:
         parts = [part for item in long for part in _spread_windows(self._eval_items[item][0])]
         hashes = _hash_windows(b"".join(parts))[::WINDOW].reshape(len(long), WINDOWS)
         _, inverse, counts = np.unique(hashes, return_inverse=True, return_counts=True)
-        # Choose each item's rarest window, since the instances of a template share most windows.
+        # Choose each item's rarest window, because the items of one template share most windows.
         rarest = counts[inverse.reshape(hashes.shape)].argmin(axis=1)
         windows = hashes[np.arange(len(long)), rarest]
         order = np.argsort(windows, kind="stable")
@@ -479,7 +475,6 @@ def _is_gap(text: str, length: int) -> bool:
 
 
 def _spread_windows(squashed: bytes) -> list[bytes]:
-    """Return WINDOWS evenly spaced windows of an item."""
     starts = np.linspace(0, len(squashed) - WINDOW, WINDOWS).astype(int).tolist()
     return [squashed[start : start + WINDOW] for start in starts]
 

@@ -48,15 +48,16 @@ it."""
 SYNONYMS = _first_by_word(_ENGLISH["synonyms"])
 """The word that replaces each synonym before texts are compared."""
 UNITS = _word_to_unit(_ENGLISH["units"])
-"""The short form of each unit of length. A geometry problem stays the same if all its units are replaced."""
+"""The short form of each unit of length. If all units of a geometry problem are replaced, it stays the same problem."""
 ASKING = frozenset(_ENGLISH["asking"].split())
 """Words that ask, or that introduce what is given. A rewording may add them or leave them out."""
 IDLE_IN_COPIES = frozenset(_ENGLISH["idle_in_copies"].split())
 """Small words that only ask or introduce. A copy may say "what is the number of" for "how many"."""
 STOPWORDS = frozenset(_ENGLISH["stopwords"].split())
-"""Words that any two problems may share. Such words count little, and are never the reason to compare two problems."""
+"""Words that any two problems may share. They count little, and are never the reason to compare two problems."""
 HARMLESS = frozenset(_ENGLISH["harmless"].split())
-"""Function words that can be added or left out without making another problem. "more", "least" and "not" cannot."""
+"""Function words. Adding them or leaving them out does not make another problem. "more", "least" and "not" are not
+among them."""
 CHANGEABLE = frozenset((*TERMS, *EVERYDAY_TERMS, *SYNONYMS, *ASKING, "dollar", "dollars"))
 """Words that a copy may replace by another word."""
 CHINESE_TERMS = _first_by_word(_CHINESE["terms"])

@@ -25,7 +25,7 @@ _COMMANDS = [(re.compile(pattern), replacement) for pattern, replacement in _LAY
 _GROUPING_COMMA = re.compile(r"(?<=\d)(?:,|\{,\})(?=\d{3}(?!\d))")
 r"""The comma of "1,000" and of "1{,}000"."""
 _SIGNS = str.maketrans("×·÷−–—：∶﹕％°~", "**/---:::%  ")
-"""Signs of several spellings, each with its ASCII form; degree signs and ties become spaces."""
+"""Signs of several spellings, each with its ASCII form. Degree signs and ties become spaces."""
 
 
 class UnifiedText(NamedTuple):

@@ -4,8 +4,8 @@
                                     tokens  tom · has · 3 · apples · ann · has · 5 · .
 
 Texts are first split into pieces at spaces, which is ten times faster than the regular expression for tokens. Only new
-pieces are cut into tokens. A text in which a token may contain a space ("two hundred", "5 %", "3 1/2") is not split, so
-the tokens are the same as without pieces.
+pieces are cut into tokens. A text in which a token may contain a space ("two hundred", "5 %", "3 1/2") is not split. So
+splitting does not change the tokens.
 
 `TOKENS` is a regular expression for polars (Rust, without look-around), which cuts texts in bulk, in threads.
 `interpret` returns the word stem of a token (the feature that texts are compared by), its quantities, and its kind.
@@ -34,7 +34,6 @@ MAX_PIECES = 2**26
 """The size of the cache of pieces, in bytes. A full cache is cleared."""
 CHINESE_NUMERALS = "零〇一二两三四五六七八九十百千万亿"
 _HAN_NUMERAL = f"[{CHINESE_NUMERALS}]"
-"""Matches one Chinese numeral."""
 TOKENS = (
     r"(?:\d+\s)?(?:\d+(?:,\d{3})+|\d+)(?:\.\d+)?(?:/\d+)(?:\s?(?:\\?%|％|percent(?-u:\b)))?"
     r"|(?:\d+(?:,\d{3})+|\d+)(?:\.\d+)?(?:(?:st|nd|rd|th)(?-u:\b)|\s?(?:\\?%|％|percent(?-u:\b)))?"
@@ -64,7 +63,7 @@ CLEANED = (
 )
 """Replacements in formulas before the text is cut, so that one formula has one spelling."""
 CHINESE_UNITS = (("千克", "公斤"), ("千米", "公里"), ("千瓦", "kw"))
-"""Units that begin with the numeral 千 (thousand), each with its replacement: "二十千克" is 20, not 20,000."""
+"""Units that begin with the numeral 千 (thousand), each with its replacement: "二十千克" is 20 kg."""
 FORMULA_SIGNS = r"\$[^$]+\$|\\[\[(]"
 """A quick test: matches every text that has a formula."""
 FORMULA_CHARS = 300
@@ -81,7 +80,7 @@ CODE = r"```|(?-u:\b)def \w+\(|(?-u:\b)class solution(?-u:\b)|#include\s*<|(?-u:
 """Matches a lower-case text that asks for a program or shows one."""
 _NUMBER_WORDS = frozenset(NUMBER_WORDS)
 _PLAIN_WORD = re.compile(r"(?<![\\a-z])[a-z]{3,}")
-"""A word of prose, but not the name of a LaTeX command. Formulas do not have such words."""
+"""A word of prose. Formulas have no such words, and names of LaTeX commands do not match."""
 _FORMULA_NOISE = re.compile(r"\\(?:left|right|displaystyle|,|;|!|:|quad|dfrac|tfrac)|[$\s{}\[\]()]")
 """Layout within a formula."""
 _FORMULA_ENDS = re.compile(r"^(?:\$+|\\[\[(])|(?:\$+|\\[\])])$")
@@ -121,7 +120,7 @@ class TextNumbers:
     """Numbers distinct texts in order of first appearance, at some 20 bytes each besides the text."""
 
     def __init__(self) -> None:
-        # polars numbers categories in an unspecified order, so a table maps its numbers to ours.
+        # polars numbers categories in an unspecified order. A table maps its numbers to the numbers here.
         self._categories = pl.Categorical(pl.Categories.random())
         self._alive = pl.Series([], dtype=self._categories)
         self._numbers = np.full(2**16, -1, dtype=np.int32)
@@ -130,7 +129,7 @@ class TextNumbers:
     def assign(self, texts: pl.Series) -> tuple[Ints, pl.Series]:
         """Return the number of each text, and the new texts in the order of their numbers."""
         categories = texts.cast(self._categories)
-        # Keep a series alive, because polars forgets categories that no series uses.
+        # polars forgets categories that no series uses, so one series is kept.
         self._alive = categories.slice(0, 1)
         codes = categories.to_physical().to_numpy()
         while len(self._numbers) <= codes.max(initial=0):
@@ -177,7 +176,8 @@ class Cutter:
     def _forget_pieces(self) -> None:
         self._pieces = TextNumbers()
         self._size = 0
-        # The tokens of all pieces, one piece after the other; then the start and the number of each piece's tokens.
+        # The tokens of all pieces, one piece after the other. The next two arrays have where each piece's tokens start,
+        # and their number.
         self._piece_tokens = Growing(np.int32)
         self._first = Growing(np.int32)
         self._count = Growing(np.int32)
@@ -215,7 +215,8 @@ class Cutter:
         """Return the pieces of all texts, and the number of pieces of each text. New pieces are cut into tokens."""
         if self._size > MAX_PIECES:
             self._forget_pieces()
-        # A NUL replaces a space at which a text must not be split. So a NUL in the text becomes another character.
+        # In the next step, a NUL replaces each space at which a text must not be split. A NUL of the text itself
+        # becomes another character.
         with_nul = texts.str.contains("\0", literal=True).to_numpy()
         texts = change_marked(texts, with_nul, lambda marked: _replace(marked, "\0", "\1"))
         whole = texts.str.contains(TOKEN_WITH_SPACE).to_numpy()
@@ -229,7 +230,6 @@ class Cutter:
         return pieces, lists.list.len().to_numpy().astype(np.int64)
 
     def _join_tokens(self, pieces: Ints, piece_counts: Ints) -> tuple[Codes, Ints]:
-        """Return the tokens of all texts, and the number of tokens of each, given its number of pieces."""
         counts = self._count.array[pieces]
         ends = np.cumsum(counts, dtype=np.int64)
         positions = np.repeat(self._first.array[pieces] - (ends - counts), counts)
@@ -266,7 +266,6 @@ def _flatten(lists: pl.Series) -> tuple[pl.Series, Ints]:
 
 
 def _extract_formulas(texts: pl.Series) -> tuple[pl.Series, Ints]:
-    """Return the formulas of all texts, and the number of formulas of each text."""
     counts = np.zeros(len(texts), dtype=np.int64)
     has_signs = texts.str.contains(FORMULA_SIGNS).to_numpy()
     signed = texts.filter(pl.Series(has_signs))
@@ -310,7 +309,7 @@ class Meaning:
     stem: str = ""
     """The feature that texts are compared by, empty for a numeral or a mark."""
     quantities: tuple[Quantity, ...] = ()
-    """The quantities of a numeral. A run of number words that is not a single number has several."""
+    """The quantities of a numeral. Number words in a row that are not a single number have several."""
 
 
 def interpret(token: str) -> Meaning:

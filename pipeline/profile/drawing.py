@@ -37,9 +37,9 @@ class SamplingCost:
 
     drawn: int = 0
     kept: int = 0
-    """The number of samples that were not drawn: they were in the store, or another row had the same prompt."""
+    """The number of samples that were not drawn, because the store or another row with the same prompt had them."""
     finished: int = 0
-    """The number of samples that were passed on to be judged: drawn and kept ones."""
+    """The number of samples, drawn or kept, that were passed on to be judged."""
     tokens: int = 0
     """The number of tokens of the drawn samples."""
     seconds: float = 0.0
@@ -155,7 +155,7 @@ class _Requests:
     judging: Judging | None
     held_back: list[RowRequest] = field(default_factory=list)
     in_flight: dict[tuple[str, int], list[SampledRow]] = field(default_factory=dict)
-    """The rows that wait for each sample. Several rows may have the same prompt, and different golds."""
+    """The rows that wait for each sample. Several rows may have one prompt and different golds."""
 
     def __call__(self, count: int) -> list[RowRequest] | None:
         """Return the next requests."""

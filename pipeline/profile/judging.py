@@ -62,14 +62,15 @@ class Judging:
     ) -> None:
         """Start the thread, and `workers` processes for verification (0 stands for one per core).
 
-        With `leave_unread_out`, a completion whose answer cannot be read has no score; otherwise it counts as wrong.
+        With `leave_unread_out`, a completion whose answer cannot be read has no score. Without it, the completion is
+        wrong.
         """
         self._judge, self._opinion = judge, opinion
         self._leave_unread_out = leave_unread_out
         self.unread = UnreadTally()
         self._batches = BatchVerifier(workers, item_deadline_s=config.deadline_s, max_timeouts=config.max_timeouts)
         self._timeouts = TimeoutTally(config.max_timeouts, config.deadline_s)
-        """Counts timeouts over all batches, since the share of timeouts in a small batch is unreliable."""
+        """Timeouts are counted over all batches, because their share in a small batch is unreliable."""
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="judging")
         self._queue: list[HandedIn] = []
         self._batch: list[HandedIn] = []
@@ -117,7 +118,7 @@ class Judging:
                 asked.close()
 
     def _judge_batch(self, batch: Sequence[HandedIn]) -> list[Verdict]:
-        """Return a verdict for each sample. Equal texts of a row, which small models often write, are judged once."""
+        """Return a verdict for each sample. Small models often write equal texts for a row. They are judged once."""
         texts: dict[tuple[int, str], Item] = {}
         for (sampled, _), text, _ in batch:
             if (sampled.index, text) not in texts:

@@ -1,7 +1,7 @@
 """Profiles the rows of a table: plans samples, collects their verdicts, and writes tables of rows and pass rates.
 
-The rows are divided into parts of 5,000. A part is finished when all of its rows have their samples. The pilot consists
-of random rows of all parts, which are sampled first. The files are:
+The rows are divided into parts of 5,000. A part is finished when all of its rows have their samples. Random rows of all
+parts, the pilot, are sampled first. The stopping rule is learned from the pilot. The files are:
 
     scratch/work-3f2a.../rule.json           the stopping rule from the pilot (`stopping_rule`)
                          verdicts/pilot/     verdicts on rows of the pilot
@@ -55,7 +55,7 @@ PILOT = "pilot"
 
 
 class _Kept(NamedTuple):
-    """The place of a verdict on disk, and its values that planning needs."""
+    """The place of a verdict on disk, and the values that planning needs."""
 
     log: str
     position: Position
@@ -80,7 +80,7 @@ class ProfileParts:
         self.finished = {int(path.name) for path in self._parts.iterdir() if path.name.isdecimal()}
         """The numbers of the finished parts."""
         self.kept = 0
-        """The number of verdicts that earlier attempts left on rows of unfinished parts."""
+        """The number of verdicts on rows of unfinished parts that earlier attempts left."""
         for path in sorted((folder / "verdicts").iterdir()):
             if path.name.isdecimal() and int(path.name) in self.finished:
                 shutil.rmtree(path)
@@ -97,7 +97,7 @@ class ProfileParts:
 
     @staticmethod
     def rows_of(part: int) -> range:
-        """Return the row indices of a part. In the last part of a table, the last indices may have no row."""
+        """Return the row indices of a part. The last part of a table may have fewer rows than this range."""
         return range(part * PART_ROWS, (part + 1) * PART_ROWS)
 
     def samples(self) -> Iterator[tuple[str, int]]:
@@ -122,7 +122,7 @@ class ProfileParts:
             yield self._log(kept.log).read(kept.position)
 
     def keep_rule(self, rule: SavedRule) -> None:
-        """Store the stopping rule. Later attempts continue by it, without a pilot."""
+        """Store the stopping rule. Later attempts continue with this rule, without a pilot."""
         self.rule = rule
         rule.write(self._rule_path)
 
@@ -171,7 +171,7 @@ class ProfileParts:
 
 TOO_LONG = "prompt_too_long_for_model"
 NOT_SAMPLED = "not_sampled"
-"""The drop reason of a row without a sample, because the budget was spent."""
+"""The drop reason of a row that got no sample because the budget was spent."""
 SHOWN_EVERY_S = 1.0
 """The seconds between two reports of progress."""
 
@@ -180,7 +180,7 @@ class DroppedRow(Row):
     """A row of a finished part."""
 
     drop_reason: str | None
-    """The reason why the row is not profiled, or None if it is."""
+    """The reason why the row has no profile, or None for a profiled row."""
 
 
 @dataclass
@@ -188,7 +188,7 @@ class _OpenPart:
     """The rows of an unfinished part that have been read."""
 
     rows: list[tuple[int, Row, SampledRow | None]] = field(default_factory=list)
-    """Tuples of index in the file, row, and state of the samples, which is None if the prompt is too long."""
+    """Tuples of (index in the file, row, state of the samples). The state is None if the prompt is too long."""
     open: int = 0
     """The number of rows that still need samples."""
 
@@ -206,24 +206,20 @@ class ProfileSamples:
         spent: RecordLog,
         progress: Progress,
     ) -> None:
-        """Continue from the samples in `store`, the verdicts in `work` and the tokens in `spent`, of earlier attempts.
-
-        If a judged sample is missing from the store, all verdicts are deleted, since a new sample may differ from it.
-        """
+        """Continue from earlier attempts: their samples in `store`, verdicts in `work` and spent tokens in `spent`. If
+        a judged sample is missing from the store, all verdicts are deleted, because a new sample may differ from the
+        old one."""
         self._rows, self._config, self._source, self._store, self._progress = rows, config, source, store, progress
         self._work, self._spent_log = work, spent
         self._spent = sum(record["tokens"] for _, record in spent.scan() if _sample_key(record) in store)
-        """The number of tokens of this stage's samples in the store, over all attempts."""
         if gone := sum(key not in store for key in work.samples()):
             progress.note(f"{gone:,} samples that were judged before are gone; they are sampled again")
             work.clear()
         self._open: dict[int, _OpenPart] = {}
-        """The unfinished parts by number."""
         self._problems = count_rows(rows)
         self._adaptive_rows = 0
         """The number of rows for which the stopping rule chooses the number of samples."""
         self._done = sum(count_rows(work.folder_of(part) / "rows.parquet") for part in work.finished)
-        """The number of rows in parts that earlier attempts finished."""
         self._judged_before = work.kept + sum(
             count_rows(work.folder_of(part) / "samples.parquet") for part in work.finished
         )
@@ -328,7 +324,7 @@ class ProfileSamples:
 
     @property
     def _expected(self) -> int:
-        """The expected number of samples, by the latest stopping rule. Before the first rule, the minimum number."""
+        """The expected number of samples by the latest stopping rule. Before the first rule, the minimum number."""
         if self._schedule.finished or self._schedule.stopped:
             return self._planned
         rule, config = self._schedule.allocation, self._config
@@ -337,7 +333,7 @@ class ProfileSamples:
         return max(self._planned, whole + round(self._adaptive_rows * each))
 
     def _show_progress(self, *, at_once: bool = False) -> None:
-        """Report progress in samples rather than rows, since most rows may be finished only at the end."""
+        """Report progress in samples, because most rows may be finished only at the end."""
         cost, now = self.cost, time.monotonic()
         if now - self._shown_at < SHOWN_EVERY_S and not at_once:
             return
@@ -359,7 +355,6 @@ class ProfileSamples:
         return map(self._work.folder_of, sorted(self._work.finished))
 
     def _samples(self, sampled: SampledRow) -> Iterator[SampleRow]:
-        """Yield the judged samples of a row."""
         config, row = self._config, sampled.row
         for verdict in self._work.verdicts(sampled.index):
             sample = verdict["sample"]
@@ -468,5 +463,4 @@ def count_passes(folder: Path) -> dict[Cell, Counter[tuple[int, int]]]:
 
 
 def _sample_key(record: Mapping[str, Any]) -> tuple[str, int]:
-    """Return the store key of a record's sample."""
     return record["prompt"], record["sample"]

@@ -30,16 +30,16 @@ Array = np.ndarray[Any, np.dtype[Any]]
 GROUP_ROWS = 256
 """The maximum number of samples in a row group of a Parquet file. A row group is always read as a whole."""
 GROUP_TOKENS = 2**17
-"""A row group ends early once it has this number of tokens."""
+"""A row group with at least this number of tokens ends early."""
 GROUPS_KEPT = 128
 """The maximum number of row groups that are cached in memory."""
 FILES_KEPT = 16
 """The maximum number of files that are kept open."""
 SPREAD = 0x9E3779B97F4A7C15
-"""An odd factor that spreads the samples of one prompt over the range of keys."""
+"""An odd factor. It spreads the samples of one prompt over the range of keys."""
 ALL_BITS = 2**64 - 1
 MERGED_AT_A_TIME = 256
-"""Two indexes are merged in this number of steps, which limits the memory."""
+"""Two indexes are merged in this number of steps, to limit the memory."""
 
 PART_SCHEMA = pa.schema(
     [
@@ -69,7 +69,7 @@ class SampleParts:
             if len(numbers) == index.parts and not numbers & covered:
                 covered |= numbers
                 indexes.append(index)
-            else:  # Some parts of this index are missing, or are also in another index.
+            else:  # Some parts of this index are missing, or another index has them, too.
                 index.path.unlink()
         indexes += [self._make_index(part_index) for part_index in self._numbers if part_index not in covered]
         self._indexes: list[_Index] = []
@@ -145,7 +145,7 @@ class SampleParts:
         return _Group(token_ids, logprobs, table["finish_reason"].to_pylist(), table["counted"].to_pylist())
 
     def _make_index(self, part_index: int) -> _Index:
-        """Return the index of a part, which maps keys to locations."""
+        """Return the index of a part: keys -> locations."""
         file = self._open_file(part_index)
         keys: list[Array] = []
         for group in range(file.num_row_groups):
@@ -162,7 +162,7 @@ class SampleParts:
         return _Index.mapped(path)
 
     def _take_in(self, index: _Index) -> None:
-        """Add the index of the last part. Merge indexes until each is more than twice the size of the next one."""
+        """Add the index of the last part. Then merge indexes until each is more than twice as large as the next one."""
         self._indexes.append(index)
         while len(self._indexes) > 1 and self._indexes[-2].size <= 2 * self._indexes[-1].size:
             self._indexes[-2:] = [self._merge(*self._indexes[-2:])]
@@ -188,7 +188,7 @@ class _Group(NamedTuple):
     """A row group in memory."""
 
     token_ids: tuple[Array, Array]
-    """The token ids of all samples in one array, and the offset in it at which each sample begins."""
+    """The token ids of all samples in one array, and the offset at which each sample begins."""
     logprobs: tuple[Array, Array]
     """The log-probabilities, in the same form."""
     finish_reasons: list[FinishReason]

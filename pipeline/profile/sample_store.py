@@ -4,7 +4,7 @@
                                000000.jsonl             {"prompt": "9c0e...", "sample": 3, "token_ids": [...], ...}
                                part-000000.parquet      the samples of earlier lines, 65,536 in a part (`sample_parts`)
 
-Samples are stored by prompt (its token ids), not by row. They can be used again after rows were added to the data set,
+Samples are stored by prompt (its token ids). They can be used again after rows were added to the data set,
 and with another verifier.
 """
 
@@ -33,7 +33,7 @@ from truegold.pipeline.running.disk import DigestCache, digest_bytes, digest_jso
 from truegold.pipeline.running.record_log import Position, RecordLog
 
 PART_SAMPLES = 65_536
-"""The lines are moved to a part once they have this number of samples, or PART_BYTES bytes."""
+"""Lines are moved to a part once they have this number of samples, or PART_BYTES bytes."""
 PART_BYTES = 256 * 2**20
 
 
@@ -57,15 +57,13 @@ class SampleStore:
         write_whole(folder / "identity.json", orjson.dumps(dict(identity)))
         self._parts = SampleParts(folder)
         self._lines: dict[SampleKey, Position] = {}
-        """The samples that are not in a part yet, with the positions of their lines."""
         self._bytes = 0
-        """The number of bytes of those lines."""
         lines = 0
         for position, record in self._log.scan():
             lines += 1
             if (key := (record["prompt"], record["sample"])) not in self:
                 self._take_in(key, position)
-        if lines > len(self._lines):  # Some lines are also in parts. Delete them, since they would be read every time.
+        if lines > len(self._lines):  # Some lines are also in parts. Delete them, or each start reads them.
             self._make_part()
             self._log.clear()
 
@@ -127,7 +125,7 @@ class CompletionSource:
     """The maximum length of prompt and completion together, in tokens."""
     start_engine: Callable[[], Engine]
     engine: Engine | None = None
-    """The engine if it is already running, as for servers, which have to report their model first."""
+    """The engine if it is running. Servers run from the start, because they report their model first."""
     served_model: str | None = None
     """The name of the model on the servers."""
 

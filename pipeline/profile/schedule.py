@@ -6,11 +6,11 @@
        all other rows get 4 samples each.
     3  Each row gets further samples, usually 2 at a time, until the final rule stops it or it has all `samples`.
 
-There are two exceptions. Held-out rows get all `samples`, since they measure a model. A row with a doubtful gold gets
-all `samples` as well: none of its samples passes, and most of them agree on one answer.
+Two kinds of rows always get all `samples`: held-out rows, because they measure a model, and rows with a doubtful gold.
+A gold is doubtful if none of the row's samples passes, and most of them agree on one answer.
 
-The number of samples of a row depends only on the verdicts on the pilot and on the row itself, not on the order in
-which they arrive. A profile that was killed and resumed therefore ends with the same samples.
+The number of samples of a row depends only on the verdicts on the pilot and on the row itself. Their order has no
+effect. So a profile that was killed and resumed ends with the same samples.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ PILOT_ROWS = 4096
 WHOLE_SHARE = 1 / 32
 """The share of the pilot that gets all samples at once. It shows how often rows that passed four times still pass."""
 HALFWAY = 2
-"""The pilot follows the first rule up to this index of `Allocation.levels`: 8 samples for the levels 4, 6, 8, ..."""
+"""The pilot follows the first rule up to this index of `Allocation.levels`. For the levels 4, 6, 8, ... this is 8
+samples."""
 ROUNDS = 2
 """The number of times that a rule is computed: the first and the final one."""
 OPEN_ROWS = 4096
@@ -114,7 +115,7 @@ class Schedule:
 
         `pilot` has only training rows, and `others` has all other rows. `training_rows` is the number of training rows
         in both. The gold of a row is doubtful if none of its samples passes, and at least the share `suspect_agreement`
-        of them agree on one answer. All samples are drawn then, because a few may agree by chance.
+        of them agree on one answer. Such a row gets all samples, because a few may agree by chance.
         """
         self._others = others
         self._suspect_agreement = suspect_agreement
@@ -136,7 +137,8 @@ class Schedule:
         self._is_kept: Callable[[SampledRow, int], bool] | None = None
         """The function given to `stop`, or None if `stop` was not called."""
         self._rules: dict[bool, Allocation] = {}
-        """The stopping rules for rows of the pilot (True) and for other rows (False). Empty before the first rule."""
+        """The stopping rules for rows of the pilot (True) and for other rows (False). There are none before the first
+        rule."""
         self._strata: dict[Cell, StratumKey] = {}
         """The stratum of each source and domain."""
         self.counts: dict[Cell, Counter[tuple[int, int]]] = {}
@@ -187,9 +189,10 @@ class Schedule:
         return self._is_kept is not None
 
     def stop(self, is_kept: Callable[[SampledRow, int], bool]) -> None:
-        """Stop sampling. From now on, a sample is planned only if `is_kept` returns True, because it exists already.
+        """Stop sampling. From this time on, only samples that exist are planned: those for which `is_kept` returns
+        True.
 
-        Samples that are being drawn are still finished.
+        Samples that are being drawn are finished.
         """
         self._is_kept = is_kept
         ready, self._ready = list(self._ready), deque()
@@ -298,7 +301,7 @@ class Schedule:
 
     @property
     def allocation(self) -> Allocation | None:
-        """The stopping rule for rows outside of the pilot. Before it exists, the rule of the pilot, or None."""
+        """The stopping rule for rows outside of the pilot. Before this rule exists, the rule of the pilot, or None."""
         return self._rules.get(False, self._rules.get(True))
 
     def _settle(self, sampled: SampledRow) -> None:

@@ -79,7 +79,8 @@ GOLDS = 20
 SECONDS = 30.0
 """The time limit of an audit, which is enough for about 1,500 quick verdicts."""
 MOST_GAMED = 0.05
-"""A verifier may accept at most this share of responses without an answer. Otherwise a policy learns to write them."""
+"""A verifier may accept at most this share of responses without an answer. Otherwise a policy learns to write such
+responses."""
 
 
 def audit_own_verifiers(rows: Path, progress: Progress) -> dict[str, float | None]:
@@ -140,7 +141,7 @@ def _share(share: float | None) -> str:
     store=".samples",
 )
 def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Profile the table `rows` with the checkpoint in the folder `model`, which a scripted engine does not need.
+    """Profile the table `rows` with the checkpoint in the folder `model`. A scripted engine needs no checkpoint.
 
     Optional inputs: `earlier` has samples of the same model before its training, which show how often it gave each
     answer then. `flags` and `asked` have the findings of curation. Samples in `store` are not drawn again. Writes
@@ -174,7 +175,7 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
     if schedule.rule is not None:
         schedule.rule.write(out_dir / "rule.json")
     if opinion is not None:
-        opinion.counts.clear()  # Count the opinions in the table, which also has those of killed processes.
+        opinion.counts.clear()  # The opinions are counted in the table, which also has those of killed processes.
         for sample in read_table(out_dir / "samples.parquet", SampleRow, ["reason", "evidence"]):
             if heard := orjson.loads(sample["evidence"]).get(OPINION):
                 opinion.count(sample["reason"], heard["score"])
@@ -203,7 +204,6 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
 def _write_tables(
     sampling: ProfileSamples, priors: Priors | None, config: ProfileConfig, out_dir: Path, parts: Iterable[Path]
 ) -> Ledger:
-    """Write the tables of all rows from the parts' tables, and return the ledger."""
     with (
         Ledger(out_dir, "profile") as ledger,
         pq.ParquetWriter(out_dir / "samples.parquet", SAMPLE_SCHEMA, compression="zstd") as samples,
@@ -280,11 +280,9 @@ def _flag(row: Row, summary: ProfileRow, flags: TableWriter, ledger: Ledger) -> 
 
 
 def _split_facts(out_dir: Path, split: str, *, same_samples: bool) -> dict[str, Any]:
-    """Return facts about the problems of one split, from the tables in `out_dir`.
-
-    `same_samples` is true if all problems have the same number of samples. Otherwise the observed pass rates are
-    biased, and the means of the posteriors are used.
-    """
+    """Return facts about the problems of one split, from the tables in `out_dir`. `same_samples`: whether all problems
+    have the same number of samples. If not, the observed pass rates are biased, and the means of the posteriors are
+    used."""
     numbers = pl.exclude("id", "source", "pass_at", "posterior", "majority_answer")
     problems = pl.scan_parquet(out_dir / "profile.parquet").filter(split=split).select(numbers).collect()
     judged = problems.filter(pl.col("pass_rate").is_not_null())
@@ -317,7 +315,6 @@ def _split_facts(out_dir: Path, split: str, *, same_samples: bool) -> dict[str, 
 
 
 def _spent_by_decision(problems: pl.DataFrame) -> dict[str, dict[str, int]]:
-    """Return the numbers of problems, samples and tokens for each decision."""
     tokens = (pl.col("tokens_mean") * pl.col("n")).round().cast(pl.Int64)
     spent = problems.group_by(decided=pl.col("decision").fill_null("undecided")).agg(
         problems=pl.len(), samples=pl.col("n").sum().cast(pl.Int64), tokens=tokens.sum()

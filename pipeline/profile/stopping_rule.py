@@ -8,25 +8,28 @@ training group of the row has both right and wrong samples (`Mixture.teaching_sh
 source or domain in the cut.
 
 The state s of a problem is its number of judged samples and its number of passes. The rule gives each state a chance of
-further samples. The chances minimise the number of samples, while the selected rows must teach nearly as much as if all
-problems had all samples. The variables are the shares of problems that end in s, that go on, and that are selected:
+further samples. The chances minimise the number of samples under a condition: the selected rows teach nearly as much as
+if all problems had all samples. The variables are shares of all problems. In state s, `ended[s]` stop, `going_on[s]` go
+on, and `selected[s]` are selected:
 
     minimise    sum over s of  going_on[s] * (samples of a step)
-    such that   ended[s] + going_on[s] = reached[s]     reached[s] follows from the states that go on to s
-                selected[s] <= ended[s]                 the selected rows respect the cut and the quotas, and at most
-                                                        the share `zero_share` of them has no pass
+    such that   ended[s] + going_on[s] = reached[s]
+                selected[s] <= ended[s]
                 teaching >= teaching_by_all - max(MISSED * (teaching_by_all - teaching_by_first), LEAST)
 
-`teaching` is the teaching share of the selected rows; the other two are those with all samples, and with only the first
-samples. This is a linear program (a constrained Markov decision process: Altman 1999, "Constrained Markov Decision
-Processes", chapter 3), solved by HiGHS in scipy. If a chance lies between 0 and 1, a hash of the row's id and counts
-decides for each row. The order in which samples arrive has no effect.
+`reached[s]` follows from the states that go on to s. `teaching` is the teaching share of the selected rows. With all
+samples it is `teaching_by_all`, with only the first samples `teaching_by_first`. The selected rows also respect the cut
+and the quotas, and at most the share `zero_share` of them has no pass.
+
+This is a linear program (a constrained Markov decision process: Altman 1999, "Constrained Markov Decision Processes",
+chapter 3), solved by HiGHS in scipy. If a chance lies between 0 and 1, a hash of the row's id and counts decides for
+each row. The order in which samples arrive has no effect.
 
 The rule is learned from a pilot of random rows, and saved as JSON. `[0.0, 0.81, ...]` are the chances after 4 samples
 with 0, 1, ... passes:
 
-{"training_rows": 5200, "levels": [4, 6, 8, 10, 12, 14, 16], "planned": {"17": 8, ...},
- "strata": [{"source": null, "domain": null, "quotas": [], "pilot": {"4": [0.0, 0.81, ...]}, "others": {...}}], ...}
+    {"training_rows": 5200, "levels": [4, 6, 8, 10, 12, 14, 16], "planned": {"17": 8, ...},
+     "strata": [{"source": null, "domain": null, "quotas": [], "pilot": {"4": [0.0, 0.81, ...]}, "others": {...}}], ...}
 """
 
 from __future__ import annotations
@@ -45,22 +48,22 @@ from truegold.pipeline.rates import Array, Counts, Group, Mixture, posterior_wei
 from truegold.pipeline.running.disk import write_whole
 
 BOUNDS = (1 / 32, 1 / 4, 3 / 4, 31 / 32)
-"""The bounds between the bands of pass rates. At 1/32 and 31/32, a fifth of the groups of eight still teach."""
+"""The bounds between the bands of pass rates. At a pass rate of 1/32 or 31/32, a fifth of the groups of eight teach."""
 
 FURTHER_SAMPLES = 2
 """The minimum number of samples that a problem gets in a step."""
 MOST_STEPS = 6
-"""The maximum number of steps from the first samples to all. If necessary, a step has more than FURTHER_SAMPLES."""
+"""The maximum number of steps. If FURTHER_SAMPLES is too few to reach all samples in these steps, steps are larger."""
 MISSED = 0.07
-"""All samples give a higher teaching share than the first samples alone. The rule may lose this share of the gain."""
+"""The loss of teaching share that is allowed, as a fraction of `teaching_by_all - teaching_by_first`."""
 LEAST = 0.005
-"""The loss of teaching share that is always allowed."""
+"""A loss of teaching share up to this value is always allowed."""
 NEARBY = 1.25
-"""The rule also allows for selections that are larger or smaller by this factor."""
+"""The rule suits the expected size of the selection, this size times NEARBY, and this size divided by NEARBY."""
 ANY_CUTS = ((0.2, 0.25, 0.3125), (0.5,))
-"""The cuts that the rule allows for if the size of the selection is unknown."""
+"""The cuts that the rule suits if the size of the selection is unknown."""
 MOST_STRATA = 12
-"""The maximum number of strata. The smallest strata are joined."""
+"""The maximum number of strata (groups of problems with one prior and the same quotas). The smallest are joined."""
 TOLERANCE = 1e-9
 
 
@@ -98,7 +101,7 @@ class Allocation:
     levels: tuple[int, ...]
     """The numbers of samples at which a problem may stop, such as 4, 6, 8."""
     chances: Mapping[Any, Mapping[int, Array]]
-    """By stratum and level: the chance of more samples for each number of passes. Shape [level + 1]."""
+    """Stratum -> level -> the chance of more samples for each number of passes. Shape [level + 1]."""
     expected_samples: float
     """The expected number of samples per problem."""
     expected_teaching: float
@@ -123,15 +126,16 @@ class Allocation:
 
 
 def find_levels(first: int, most: int) -> tuple[int, ...]:
-    """Return the numbers of samples at which a problem may stop: (4, 16) gives 4, 6, 8, ..., 16."""
+    """Return the numbers of samples at which a problem may stop: (4, 16) -> (4, 6, 8, ..., 16)."""
     step = max(FURTHER_SAMPLES, -(-(most - first) // MOST_STEPS))
     return (*range(first, most, step), most)
 
 
 def find_cuts(selected: float | None) -> tuple[tuple[float, ...], ...]:
-    """Return the cuts that the rule allows for. Teaching shares are averaged over the cuts in a tuple.
+    """Return the cuts that the rule must suit: 0.4 -> ((0.32, 0.4, 0.5),).
 
-    `selected` is the share of rows that will be selected, or None if it is unknown.
+    Teaching shares are averaged over the cuts in an inner tuple. `selected` is the share of rows that will be selected,
+    or None if it is unknown.
     """
     if selected is None:
         return ANY_CUTS
@@ -152,8 +156,8 @@ def allocate(
     """Return the stopping rule for problems that have at least `first` samples and get at most `most` (first < most).
 
     `quotas` are the maximum shares of the selection by name. `zero_share` is the maximum share without a pass. By
-    default, the rule is for the problems of `strata` from their current counts. With `is_fresh`, it is for other
-    problems of the same kind, which have only their first samples.
+    default, the rule continues from the samples that the problems in `strata` have. With `is_fresh`, it is a rule for
+    new problems of the same kind. These have only their first samples.
     """
     levels = find_levels(first, most)
     states = {key: _States(stratum, levels, group_size, is_fresh=is_fresh) for key, stratum in strata.items()}
@@ -166,7 +170,7 @@ class _States:
     def __init__(self, stratum: Stratum, levels: Sequence[int], group_size: int, *, is_fresh: bool) -> None:
         prior, self.quotas = stratum.prior, stratum.quotas
         self.teaching: dict[int, Array] = {}
-        """By level: the teaching share for each number of passes. Shape [level + 1]."""
+        """Level -> the teaching share for each number of passes. Shape [level + 1]."""
         self._pass_rates: list[Array] = []
         for judged in range(levels[-1] + 1):
             passes = np.arange(judged + 1, dtype=float)[:, None]
@@ -176,7 +180,7 @@ class _States:
             if judged in levels:
                 self.teaching[judged] = teaching_shares(weights, a, b, float(group_size))
         self.starts = {level: np.zeros(level + 1) for level in levels}
-        """By level: the number of problems that start with each number of passes. Shape [level + 1]."""
+        """Level -> the number of problems that start with each number of passes. Shape [level + 1]."""
         if is_fresh:
             self.starts[levels[0]] += sum(stratum.counts.values()) * self.lead(0, levels[0])[0]
             return
@@ -200,9 +204,9 @@ class _States:
 
 
 class _Program:
-    """The linear program. Its vector of variables has `ended`, `going_on`, and `selected` for each cut, in this order.
+    """The linear program. Its vector of variables has `ended`, then `going_on`, then one `selected` for each cut.
 
-    All counts of problems are divided by their total.
+    Numbers of problems are divided by the total.
     """
 
     def __init__(
@@ -220,7 +224,7 @@ class _Program:
             self._goals.append(range(start, start + len(together)))
             start += len(together)
         self._index: dict[tuple[Any, int], slice] = {}
-        """The position of the states of each stratum and level."""
+        """Stratum and level -> the position of the level's states in each part of the vector of variables."""
         size = 0
         for key in states:
             for level in levels:
@@ -262,7 +266,8 @@ class _Program:
         return Allocation(self._levels, by_stratum, expected, float(selected.mean()), float(np.mean(by_all)))
 
     def _flow(self) -> tuple[Array, Any]:
-        """Return the samples of a step from each state, and the matrix of ended + going_on - arriving problems."""
+        """Return the samples that a step takes from each state, and the matrix of ended + going_on - (problems that
+        arrive)."""
         from scipy.sparse import coo_array, eye_array, hstack
 
         # No problem goes on from the last level.
@@ -285,10 +290,8 @@ class _Program:
         return costs, hstack([ends, ends - arrive, nothing], format="csr")
 
     def _selection(self) -> tuple[list[Any], list[Array]]:
-        """Return the constraints on `selected`, as rows of a matrix and upper bounds.
-
-        They are selected <= ended, and for each cut its size, its quotas and its maximum share without a pass.
-        """
+        """Return the constraints on `selected`, as rows of a matrix and upper bounds. The constraints are selected <=
+        ended and, for each cut, the size, the quotas and the maximum share without a pass."""
         from scipy.sparse import coo_array, eye_array, hstack
 
         rows: list[Any] = []
@@ -325,7 +328,7 @@ class _Program:
         return ended
 
     def _best(self, ended: Array) -> Array:
-        """Return the teaching share of the best selection for each cut, shape [cuts], given the problems by state."""
+        """Return the teaching share of the best selection for each cut, shape [cuts], from the share in each state."""
         rows, bounds = self._selection()
         size, cuts = self._size, len(self._cuts)
         from scipy.sparse import coo_array, eye_array, hstack
@@ -353,10 +356,10 @@ def _minimise(costs: Array, rows: Sequence[Any], bounds: Sequence[Array], flow: 
 Cell = tuple[str, str]
 """The source and the domain of a row."""
 StratumKey = tuple[Group, frozenset[str]]
-"""The key of a stratum: the group of rows whose prior it has, and the quotas that its rows count towards."""
+"""The key of a stratum: a group of rows with one prior, and the quotas that the rows count towards."""
 
 NAMES = {True: "pilot", False: "others"}
-"""The names, in the file, of the rule for rows of the pilot and of the rule for other rows."""
+"""The names, in the file, of the two rules: one for rows of the pilot, one for other rows."""
 EXPECTED = ("expected_samples", "expected_teaching", "teaching_by_all")
 """The fields of an allocation that are stored under `expected`."""
 

@@ -103,7 +103,7 @@ def is_suspect(summary: ProfileRow, agreement: float) -> bool:
 
 
 def pass_at_k(passes: int, n: int, k: int) -> float:
-    """Return the unbiased estimate 1 - C(n-c, k) / C(n, k) (Chen et al. 2021, arXiv 2107.03374, eq. 1)."""
+    """Return the unbiased estimate of pass@k: 1 - C(n-c, k) / C(n, k) (Chen et al. 2021, arXiv 2107.03374, eq. 1)."""
     if not 1 <= k <= n:
         raise ValueError(f"k must lie in 1..n, got k={k}, n={n}")
     return 1.0 - math.comb(n - passes, k) / math.comb(n, k)
@@ -128,8 +128,8 @@ def ends_in_a_loop(token_ids: Sequence[int]) -> bool:
 def answer_clusters(answers: Sequence[str], same: Callable[[str, str], bool]) -> list[tuple[str, int]]:
     """Return each distinct answer with its number of votes: `["1/2", "0.5", "3"]` gives `[("1/2", 2), ("3", 1)]`.
 
-    `same` decides whether two forms are the same answer. It is called at most once for each pair of distinct forms. An
-    answer is represented by the form that comes first, and the answers are in the order of these forms.
+    `same` decides whether two forms are the same answer. It is called at most once for each pair of distinct forms. The
+    first form of an answer represents it, and answers are in the order of these forms.
     """
     counts: dict[str, int] = {}
     for answer in answers:
@@ -151,7 +151,7 @@ def _answer_clusters(row: Row, samples: Sequence[SampleRow]) -> list[tuple[str, 
 
     def same(representative: str, answer: str) -> bool:
         if judges_solutions(verifier) or differ_for_certain(representative, answer):
-            # Programs are the same only if their texts are equal, and equal texts are already counted together.
+            # Programs are the same only if their texts are equal. Equal texts are already counted together.
             return False
         if key_of(representative) == key_of(answer):
             return True

@@ -3,8 +3,8 @@
     explain(Path("runs/demo"), "9f0c21")          the first six or more digits of the row's id
     explain(Path("runs/demo"), "raw.jsonl:17")    source and row number; this also finds rejected records
 
-If several rows have the same content, they have the same id. Then the first ROWS_EXPLAINED of them are explained. The
-tables are scanned with filters, so that the texts of other rows are not read.
+Rows with the same content have the same id. The first ROWS_EXPLAINED of them are explained. Tables are scanned with
+filters, so that the texts of other rows are not read.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def explain(run_dir: Path, row_id: str) -> Story:
 
 
 class RejectedError(InputError):
-    """The name belongs to a rejected record, which did not become a row."""
+    """The name belongs to a rejected record."""
 
     def __init__(self, name: str, reject: Mapping[str, Any]) -> None:
         why = f"{reject['reason']}: {reject['detail']}"
@@ -124,7 +124,8 @@ def find_rows(files: RunFiles, name: str) -> pl.DataFrame:
         is_named = (pl.col("source") == source_and_row[1]) & (pl.col("source_row") == int(source_and_row[2]))
     elif is_prefix:
         is_named = pl.col("id").str.starts_with(name.lower())
-    # The column `meta` has the file and the source's id (`data.columns.id`). It is parsed only if it has the name.
+    # The column `meta` has the file and the source's id (`data.columns.id`). Only rows that have the name in it are
+    # parsed.
     mentions = pl.col("meta").str.contains(orjson.dumps(name).decode(), literal=True)
     paths = ("$.source_id", f"$.{NOTES}.{FILE}")
     has_source_id = mentions & pl.any_horizontal(pl.col("meta").str.json_path_match(path) == name for path in paths)
@@ -187,11 +188,11 @@ def _without_folders(files: RunFiles, name: str) -> str:
 
 
 class NoSuchRowError(InputError):
-    """No row of a run has the name, such as `raw.jsonl:999`, although the run has rows of the source `raw.jsonl`."""
+    """No row of a run has this name. An example is `raw.jsonl:999` in a run with fewer rows of `raw.jsonl`."""
 
 
 def _unknown_row(files: RunFiles, name: str) -> InputError:
-    """Return the error for a name that no row has. It says how the rows of the source, or all rows, are named."""
+    """Return the error for a name that no row has. It lists names of rows of the same source, or of all rows."""
     problem = f"No row of {files.folders['ingest'].parent} is {visible(name)!r}."
     file = pl.col("meta").str.json_path_match(f"$.{NOTES}.{FILE}")
     rows = _ingested(files).select("source", "source_row", file=file)
@@ -229,7 +230,7 @@ def _explain_row(files: RunFiles, row: Fields) -> RowStory:
     attempts = _read(files.table("synth", "attempts.parquet"), is_row)
     known: tuple[Fields, ...] = ()
     for _, table in files.tables(SUSPICION_FILE, SUSPICION_STAGES):
-        # The last stage is used, because the suspicion after training is based on more samples.
+        # The last stage counts, because the suspicion after training is based on more samples.
         known = _read(table.drop_nulls("suspicion").with_columns(id="row_id"), is_row) or known
     return RowStory(
         row,

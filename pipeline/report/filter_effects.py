@@ -5,11 +5,11 @@
     settle    domain geometry     12 % -> 8 %      -.14
     dedup     prompt, characters  181 -> 163       -.09
 
-A change is listed only if it is too large for chance, that is, for a stage that drops rows at random. Standard
+A change is listed only if it is larger than chance explains: larger than if the stage dropped rows at random. Standard
 deviations are over all rows that entered the stage. Held-out rows are not counted.
 
-The pass rate of a problem is the mean of its posterior (`rates`), since observed rates rise if rows are selected by
-them. Only the standard deviation is that of observed rates, because posterior means vary little with few samples.
+The pass rate of a problem is the mean of its posterior (`rates`), because observed rates rise if rows are selected by
+them. The standard deviation is that of observed rates, because posterior means vary little with few samples.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _count_stage_edits(stage: str, ledger: pl.LazyFrame) -> list[EditCount]:
 
 @dataclass(frozen=True)
 class ReasonCount:
-    """The number of rows that have a flag with this reason, and the number of those that it holds back."""
+    """The number of rows that have a flag with this reason, and how many of these it holds back."""
 
     reason: str
     rows: int

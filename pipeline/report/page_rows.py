@@ -58,7 +58,7 @@ TEXTS = ["prompt", "gold", "solution", "split", "domain", "verifier", "verifier_
 """The columns of a row that the page shows."""
 
 SUREST = 0.99
-"""The maximum probability of a fault by a flag whose precision was not measured."""
+"""The highest probability of a fault by a flag whose precision was not measured."""
 
 TEXT_TYPES = dict.fromkeys([*TEXTS, "seen"], pl.String)
 
@@ -66,7 +66,7 @@ EVIDENCE_SOURCES = ("samples", "model", "rules", "doubts", "wording")
 """The sources of evidence on which the suspicion of a row is based (`suspicion.joined`)."""
 
 FLAGGING_STAGES = ("well_posed", "flag")
-"""The stages whose rows `settle` reads: those of the first one that the run has."""
+"""The stages whose rows `settle` reads. The first of them that the run has is used."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class EndedRows:
 def gather_ended_rows(files: RunFiles, limit: int = MAX_RECORDS, suspected_by: RunFiles | None = None) -> EndedRows:
     """Return the records of a run, the most suspicious rows first.
 
-    At most `limit` records are returned. If `suspected_by` is given, suspicions come from it instead of from `files`.
+    At most `limit` records are returned. Suspicions come from `suspected_by`, by default from `files`.
     """
     scan = _scan_ends(files)
     total = scan.select(pl.len()).collect(engine="streaming").item()
@@ -144,9 +144,9 @@ def _scan_ends(files: RunFiles) -> pl.LazyFrame:
 def _as_reviewed(rows: pl.DataFrame, files: RunFiles) -> pl.DataFrame:
     """Return the rows with the column `seen`: the content key if a reviewer may decide about the row, else null.
 
-    A reviewer may decide about all rows that reached `settle`. They are shown with their content before `settle`, and
-    so with their original gold. If no row of an id reached `settle`, a reviewer may also decide about the first row of
-    this id that an earlier stage dropped, since a decision can restore it.
+    A reviewer may decide about all rows that reached `settle`. These rows are shown with their content before `settle`,
+    so with the original gold. For an id of which no row reached `settle`, a reviewer may decide about the first row
+    that an earlier stage dropped, because a decision can restore this row.
     """
     stage = next((name for name in FLAGGING_STAGES if name in files), None)
     table = None if stage is None else files.table(stage, "rows.parquet")
@@ -173,11 +173,11 @@ def _as_end(table: pl.LazyFrame, outcome: pl.Expr, stage: str, reason: pl.Expr) 
 def _rank(ends: pl.LazyFrame, files: RunFiles, *, is_drawn: bool) -> pl.LazyFrame:
     """Return the rows with the columns `fault` and `fault_by`, in the order of the page.
 
-    `fault` is the probability of a fault: the row's suspicion, or the precision of a flag that holds it back if that is
-    larger. `fault_by` is the reason of that flag, or the strongest evidence of the suspicion.
+    `fault` is the probability of a fault: the larger of the row's suspicion and the precision of a flag that holds the
+    row back. `fault_by` is the strongest evidence of the suspicion, or the reason of the flag.
 
     Rows with the largest `fault` come first, then flagged rows, then all others in the order of the data. With
-    `is_drawn`, the others are in the order of their ids, which is random, because only some of them can be shown.
+    `is_drawn`, only some of the other rows can be shown. They are then in the order of their ids, which is random.
     """
     ranked = ends.join(_suspicion(files), on=KEY, how="left").join(_blocking(files), on=KEY, how="left")
     suspicion, rule = pl.col("suspicion"), pl.col("rule")
@@ -209,7 +209,8 @@ def _suspicion(files: RunFiles) -> pl.LazyFrame:
 
 
 def _blocking(files: RunFiles) -> pl.LazyFrame:
-    """Return, for each flagged row, the most precise flag that holds it back, and the highest confidence of a flag."""
+    """Return, for each flagged row, the most precise flag that holds the row back, and the highest confidence of a
+    flag."""
     if (flags := files.flags(after_training=True)) is None:
         return pl.LazyFrame(schema={**KEY_TYPES, "rule": pl.Float64, "rule_name": pl.String, "flagged": pl.Float64})
     measured = [
@@ -217,10 +218,10 @@ def _blocking(files: RunFiles) -> pl.LazyFrame:
         for name in ("precision", "rows")
     ]
     precision, rows = measured
-    # The mean of the posterior with a uniform prior. With 26 right rows of 26, it is .96, not 1.
+    # The mean of the posterior with a uniform prior. With 26 right rows of 26, it is .96.
     known = (precision * rows + 1) / (rows + 2)
     flags = flags.with_columns(precision=pl.coalesce(known, pl.col("confidence").clip(0.0, SUREST)))
-    # The confidence of `suspect_gold` is the agreement of samples, not a probability.
+    # The confidence of `suspect_gold` is the agreement of samples. It is not a probability.
     holding = pl.col("blocks") & (pl.col("reason") != str(SUSPECT_GOLD))
     surest = pl.col("precision").filter(holding)
     return flags.group_by(KEY).agg(
@@ -265,7 +266,7 @@ class PageRows:
 def gather_page_rows(files: RunFiles, limit: int = MAX_RECORDS, *, is_blind: bool = False) -> PageRows:
     """Return the rows of a run, the most suspicious first, then the rejected records.
 
-    With `is_blind`, rows are shown as before `settle`, without anything that depends on reviewers' decisions.
+    With `is_blind`, rows are shown as before `settle`. Nothing on the page depends on reviewers' decisions.
     """
     before, files = _before_decisions(files) if is_blind else (files, files)
     ended = gather_ended_rows(before, limit, suspected_by=files)

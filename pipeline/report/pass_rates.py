@@ -3,9 +3,8 @@
     Held-out problems   100 problems   800 samples   mean .41   95 % interval .36 to .46   never pass 12   always 3
 
 The mean is over the pass rates of the problems. If problems have different numbers of samples, it is over the means of
-their posteriors instead. Samples of one problem are alike, so that eight of them give less information than samples of
-eight problems. Wilson's interval is therefore computed with a smaller, effective number of samples (Kish's design
-effect).
+their posteriors. Samples of one problem are alike, so eight of them give less information than samples of eight
+problems. So Wilson's interval is computed with a smaller, effective number of samples (Kish's design effect).
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ HELDOUT = "Held-out problems"
 """The name of the group of held-out problems."""
 
 MAX_STEPS = 10
-"""The maximum number of bars of a histogram, apart from the one for 0. Fewer samples than this give one bar for each
-number of passes."""
+"""The maximum number of bars of a histogram, without the bar for 0. With fewer samples than this, each number of passes
+has a bar."""
 
 
 @dataclass(frozen=True)
@@ -106,11 +105,9 @@ def _describe(profile: pl.LazyFrame | None) -> Distribution | None:
 
 
 def _expected_rate(profile: pl.LazyFrame) -> tuple[pl.Expr, pl.Expr]:
-    """Return the pass rate of each problem, and the mean variance of its posterior.
-
-    If the numbers of samples differ, the means of the posteriors are used. Observed rates are biased then, because the
-    first samples of a problem decided how many it got.
-    """
+    """Return the pass rate of each problem, and the mean variance of its posterior. If the numbers of samples differ,
+    the pass rates are the means of the posteriors. Observed rates are biased then, because the first samples of a
+    problem decided how many samples the problem got."""
     rate = pl.col("pass_rate")
     sampled_alike = profile.select(pl.col("n").n_unique() <= 1).collect(engine="streaming").item()
     if sampled_alike:
@@ -125,11 +122,11 @@ def _interval(row: Mapping[str, float]) -> tuple[float | None, float | None]:
         return None, None
     # The design effect is the number of samples divided by the effective number of samples.
     if problems < 2 or mean in (0.0, 1.0):
-        # Without spread it cannot be estimated. As a caution, each problem counts as one sample.
+        # Without spread the effect cannot be estimated. As a caution, each problem counts as one sample.
         effect = judged / problems
     else:
         effect = max(1.0, row["variance"] / problems * judged / (mean * (1 - mean)))
-    # Wilson's interval depends only on z*z/n, so dividing n by the effect equals multiplying z by its root.
+    # Wilson's interval depends only on z*z/n. Dividing n by the effect is the same as multiplying z by its root.
     return wilson_interval(round(mean * judged), judged, Z_95 * math.sqrt(effect))
 
 

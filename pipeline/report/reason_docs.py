@@ -21,7 +21,7 @@ _HEADS = {
     "what is changed": "means",
     "meaning and repair": "means",
 }
-"""Maps the headings of table columns to the keys of an explanation. Other columns are ignored."""
+"""The headings of table columns -> the keys of an explanation. Other columns are ignored."""
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 _BAR = re.compile(r"(?<!\\)\|")
 _NAME = re.compile(r"`(\w+)`")

@@ -1,7 +1,7 @@
 """Renders the report as one self-contained HTML page, which needs no network.
 
 No text of the data can run as code. Texts of rows are packed (`page_rows`), and the page's scripts write them only to
-text nodes. Templates escape all other texts. As a second defence, the content security policy allows only the page's
+text nodes. Templates escape all other texts. The content security policy is a second defence: it allows only the page's
 own scripts, by hash, and only requests to the server of `truegold review`.
 
 The page includes Tabulator, and KaTeX if a text has formulas, with their licences (`pipeline/third_party`). The
@@ -51,7 +51,7 @@ LEFT, RIGHT, TOP, BOTTOM = 44.0, 8.0, 8.0, 20.0
 """The margins around the plot of a chart."""
 
 MAX_POINTS = 400
-"""The maximum number of points of a line. A chart is not wide enough to show more."""
+"""The maximum number of points of a line, which is as many as the width of a chart can show."""
 
 DOTTED_POINTS = 30
 """A line of at most this number of points also has dots."""
@@ -69,7 +69,8 @@ Solve the problem before you look at the votes. Many systems can make the same m
 """The guidelines of a review if the folder of decisions has no guidelines."""
 
 _SOURCE_MAP = re.compile(r"^(//# |/\*# )sourceMappingURL=.*$", re.MULTILINE)
-"""The address of a source map, `//# sourceMappingURL=katex.min.js.map`. It is removed, since browsers request it."""
+"""The address of a source map, `//# sourceMappingURL=katex.min.js.map`. Browsers request such files, so it is
+removed."""
 _MATHS_IN_BODY = re.compile(r'class="(?:row-text|line) maths')
 """The class of an element whose text has formulas."""
 _FONT_SOURCES = re.compile(r"src:url\(fonts/([\w-]+)\.woff2\)[^;}]*")
@@ -138,7 +139,6 @@ def _fill_page(
     libraries: Sequence[str],
     **values: Any,
 ) -> str:
-    """Return a page from a template and values, with the needed scripts and styles."""
     body = _templates().get_template(template).render(values)
     if _MATHS_IN_BODY.search(body) and "katex" not in libraries:
         libraries = ("katex", *libraries)
@@ -230,7 +230,6 @@ def _show_words(code: str) -> str:
 
 
 def _quote_path(path: str) -> str:
-    """Return a path quoted for a shell."""
     return shlex.quote(visible(path))
 
 
@@ -345,7 +344,7 @@ def ticks(low: float, high: float) -> list[float]:
         high = low + span
     magnitude = 10.0 ** math.floor(math.log10(span / 4))
     step = next(magnitude * nice for nice in (1, 2, 5, 10) if magnitude * nice >= span / 4)
-    # The tolerance is for rounding errors, if a bound is a multiple of the step.
+    # The tolerance is for rounding errors at a bound that is a multiple of the step.
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return [round(multiple * step, 12) for multiple in range(first, last + 1)]
 

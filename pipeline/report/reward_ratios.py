@@ -69,7 +69,7 @@ def measure_reward_ratios(
         table = table.join(chosen, on=KEY, how="left").with_columns(pl.col("selected").fill_null(False))
     else:
         table = table.with_columns(selected=pl.lit(False))
-    # Rows with the same source, domain and counts have the same posterior.
+    # Rows with the same source, domain and counts have one posterior.
     counted = table.group_by(*BY, "selected", "n", "judged", "passes").agg(
         pl.len().alias("rows"), pl.col("posterior").first()
     )

@@ -44,7 +44,7 @@ MOST_PARTS = 12
 NEIGHBOURS_SHOWN = 6
 """The maximum number of neighbours on a card."""
 ROWS_READ = 300
-"""Answers are verified again only for this number of rows, the most suspicious ones, because it may take long."""
+"""Answers are verified again on the page for this number of rows, the most suspicious ones. More rows take long."""
 ANSWERS_READ = 3
 """The maximum number of answers of such a row that are verified again."""
 ANSWERS_SHOWN = 8
@@ -53,7 +53,7 @@ SYSTEMS_SHOWN = 80
 """The maximum number of systems that are named for one answer."""
 
 _SHOWN_ELSEWHERE = ("rows", "texts", "golds", "kept", "kept_id", PROPOSED)
-"""Keys of evidence that the card shows separately, as neighbours or as test cases."""
+"""Keys of evidence that other parts of the card show: neighbours and test cases."""
 
 EVIDENCE_WORDS: Mapping[str, Mapping[str, str]] = orjson.loads(
     (package_files(__package__) / "evidence_words.json").read_bytes()
@@ -63,14 +63,15 @@ EVIDENCE_WORDS: Mapping[str, Mapping[str, str]] = orjson.loads(
 
 @dataclass(frozen=True)
 class TextCuts:
-    """The maximum numbers of characters of texts on a page. Longer texts are shortened; the tables have them whole."""
+    """The maximum numbers of characters of texts on a page. Longer texts are shortened; the tables have the whole
+    texts."""
 
     prompt: int
     """The characters of a prompt or a solution."""
     completion: int
     """The characters of a completion."""
     samples: int
-    """The maximum number of completions per row, not of characters."""
+    """The number of completions for each row."""
     edited: int = 1_500
     """The characters of a text before or after an edit."""
     answer: int = 200
@@ -94,7 +95,7 @@ def cuts_for(rows: int) -> TextCuts:
 
 
 def middle_cut(text: str, limit: int) -> str:
-    """Return the start and the end of a text, and between them the number of characters that are left out.
+    """Return the start and the end of a text. Between them is the number of characters that are left out.
 
     The end is kept because it often has the answer.
     """
@@ -196,7 +197,7 @@ def _answers(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> dict[RowKey
 
 
 def _samples(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> dict[RowKey, list[Fields]]:
-    """Return some completions of each row: first one for each different answer, then a second one for each, ..."""
+    """Return some completions of each row: one for each different answer, then a second one for each, ..."""
     if (table := files.table("profile", "samples.parquet")) is None:
         return {}
     columns = ["sample", "completion", "finish_reason", "score", "reason", "extracted", "evidence"]
@@ -222,7 +223,8 @@ def _samples(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> dict[RowKey
 
 
 def _ledger(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> tuple[dict[RowKey, list[Fields]], list[Fields]]:
-    """Return the ledger records of each row in the order of the stages, and those that name a row kept instead."""
+    """Return the ledger records of each row in the order of the stages, and the records that name a row kept in its
+    place."""
     ledger: dict[RowKey, list[Fields]] = {}
     linked: list[Fields] = []
     for stage, table in files.tables(LEDGER_FILE):
@@ -333,7 +335,7 @@ def list_evidence(evidence: Mapping[str, Any], without: Sequence[str] = ()) -> l
 def describe(name: str, value: Any) -> str:
     """Return the value of a key of evidence in words.
 
-    The measured precision of a flag has two shares: 28 of 43 over all rows, and the mean of the shares in 7 corpora.
+    The measured precision of a flag gives two shares: 28 of 43 over all rows, and the mean of the shares in 7 corpora.
     """
     if name == "measured" and isinstance(value, dict) and {"precision", "right", "rows", "corpora"} <= value.keys():
         counts = f"right in {value['right']} of {value['rows']} rows of {value['corpora']} corpora"

@@ -71,7 +71,6 @@ def _call(entry_point: str, case: CallCase) -> str:
 
 
 def _settings(suite: Suite) -> list[list[str]]:
-    """Return the settings of a suite that differ from the defaults."""
     checker = getattr(suite.tests, "checker", None)
     known = {
         "language": None if suite.language == "python" else suite.language,

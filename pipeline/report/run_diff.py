@@ -6,9 +6,10 @@
     flags    proof: 3 rows more, multi_part: 1 row fewer
     rates    mean pass rate of 900 rows 0.41 -> 0.44
 
-Only stages that both runs have finished are compared; the others are listed. Rows are matched by content (`id`), which
-makes renamed or reordered files equal. Rows with the same content are paired in the order of source and row number. If
-a row is unmatched in both runs at the same source and row number, its content was changed in the data.
+Only stages that both runs have finished are compared; the others are listed. Rows are matched by content (`id`), so
+renamed or reordered files are equal. Rows with the same content are paired in the order of source and row number.
+Sometimes each run has an unmatched row at the same source and row number. Then the content of this row was changed in
+the data.
 
 Texts are compared as 64-bit hashes, so that a row takes about 200 bytes of memory. The probability that two different
 texts have the same hash is 1 in 10^19.
@@ -44,11 +45,11 @@ VALUE_CHARS = 120
 """The maximum number of characters that are shown of the value of a setting."""
 
 _DECIDING_STAGE = "settle"
-"""The stage that applies reviewers' decisions."""
+"""The stage in which reviewers' decisions take effect."""
 _DECIDED = ["decided", "decided_b"]
-"""The columns with the decision on a row in the first and in the second run, or null (`_with_decisions`)."""
+"""The columns with the decision on a row in the first and in the second run. Null without a decision."""
 _OF_CONFLICTS = ("conflict_settled", "conflict_overruled", "settled_duplicate")
-"""Reasons in the ledger for rows that were not decided themselves, but are in conflict with a decided row."""
+"""Reasons in the ledger for rows in conflict with a decided row."""
 _DECISION_REASONS = ("reviewer_keep", RESTORED, "reviewer_fix", "reviewer_drop", "reviewers_disagree", *_OF_CONFLICTS)
 _GOLD_CHARS = 40
 """The maximum number of characters that are shown of a reviewer's gold."""
@@ -214,7 +215,7 @@ def _flatten(value: Any, prefix: str = "") -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Pairs:
-    """The paired rows of two runs. All tables have the columns of `_rows`; those of the second run end in `_b`."""
+    """The paired rows of two runs. All tables have the columns of `_rows`. Columns of the second run end in `_b`."""
 
     both: pl.DataFrame
     """Rows that are in both runs."""
@@ -243,9 +244,7 @@ def _pair(first: RunFiles, second: RunFiles) -> _Pairs:
 
 def _rows(files: RunFiles) -> pl.DataFrame:
     """Return the ingested rows: id, copy (the number among equal rows), SOURCE_KEY, outcome, and hashes of COLUMNS.
-
-    `raw_prompt` is a hash of the ingested text, and `prompt` of the last text, or null if the row was dropped.
-    """
+    `raw_prompt` is a hash of the ingested text. `prompt` is a hash of the last text, or null if the row was dropped."""
     ingested = files.table("ingest", "rows.parquet")
     assert ingested is not None
     raw = [_hashed(name).alias(f"raw_{name}") for name in COLUMNS]
@@ -312,7 +311,7 @@ def _ids(rows: pl.DataFrame, examples: int) -> tuple[str, ...]:
 
 
 def _count_left(pairs: _Pairs, only: pl.DataFrame, column: str) -> int:
-    """Return the number of remaining rows of a run."""
+    """Return the number of rows that remain in a run at the end."""
     parts = (pairs.both[column], pairs.changed[column], only["outcome"])
     return sum(int(part.is_in(list(OUTCOMES.values())).sum()) for part in parts)
 
@@ -352,11 +351,9 @@ def _transitions(
 def _reasons(
     outcomes: tuple[str, str], decided: Sequence[str | None], settings: Sequence[Setting], stages: Sequence[str]
 ) -> tuple[Setting, ...]:
-    """Return the causes of a change of outcome: the difference of decisions, or else differences of settings.
-
-    The settings are those of the stages in which the rows ended: `clean` for the outcome "clean: other_language". If
-    these are the same, they are those of the nearest earlier stage with a difference.
-    """
+    """Return the causes of a change of outcome: the difference of decisions, or else differences of settings. Settings
+    of the stages in which the rows ended come first: `clean` for the outcome "clean: other_language". If these settings
+    are the same, those of the nearest earlier stage with a difference are returned."""
     left_in = [outcome.partition(":")[0] for outcome in outcomes]
     left_before = _DECIDING_STAGE in stages and set(left_in) & set(stages[: stages.index(_DECIDING_STAGE)])
     if decided[0] != decided[1] and not left_before:
@@ -404,7 +401,6 @@ def _edits(files: RunFiles, rows: pl.DataFrame, column: str, suffix: str) -> pl.
 
 
 def _row_keys(rows: pl.DataFrame, suffix: str) -> pl.LazyFrame:
-    """Return id, copy and SOURCE_KEY of the rows in the run with this suffix."""
     return rows.lazy().select("id", "copy", *(pl.col(f"{name}{suffix}").alias(name) for name in SOURCE_KEY))
 
 

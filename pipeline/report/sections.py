@@ -112,7 +112,7 @@ class Sections:
     verifier: str
     """The verifier of most rows."""
     verifier_card: Fields | None
-    """The result of an audit of the verifier, if `truegold verifiers audit NAME ... --output RUN` made one."""
+    """The result of an audit of the verifier (`truegold verifiers audit NAME ... --output RUN`), or None."""
     provenance: RunOrigin
     rows: PageRows
     completions: str | None
@@ -120,7 +120,7 @@ class Sections:
 
     @property
     def run_key(self) -> str:
-        """The key of this run and its data. A browser stores decisions under it."""
+        """A key of this run and its data. A browser stores decisions under this key."""
         return f"{self.name} {self.stages[0].key}"
 
     @property
@@ -196,7 +196,6 @@ def _read_stage(name: str, record: Mapping[str, Any]) -> StageLine:
 
 
 def _read_provenance(files: RunFiles) -> RunOrigin:
-    """Return the origin of a run's data, from its records."""
     ended = max((folder / RECORD).stat().st_mtime for folder in files.folders.values())
     ingest = files.records["ingest"]
     run_dir = files.folders["ingest"].parent
@@ -243,7 +242,7 @@ def summarise(sections: Sections) -> dict[str, Any]:
             "rows_left": sections.left,
             "heldout_pass_rate_before": before and before.mean,
             "heldout_pass_rate_after": after and after.mean,
-            # If the rows do not add up, there is no report.
+            # There is a report only if the rows add up.
             "adds_up": True,
         },
         "accounting": asdict(sections.account),

@@ -5,8 +5,8 @@
     redacted    "[name 1] writes to [e-mail] ..."     (`Redactor`)
 
 Numbers, reasons, verdicts and outcomes are kept. The page is made from a filtered copy of the run in a temporary
-folder. A text is copied unchanged only if its column is in KEPT_COLUMNS; all other texts are filtered. Ids of rows are
-kept. A reader who knows a problem can therefore find out whether it was in the data.
+folder. Texts in KEPT_COLUMNS are copied unchanged, all other texts are filtered. Ids of rows are kept. So a reader who
+knows a problem can find out whether the problem was in the data.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ from truegold.pipeline.tables.run_files import open_finished
 from truegold.pipeline.text.person_names import NO_PERSONS, find_persons
 
 REDACTED = tomllib.loads((files(__package__) / "redaction.toml").read_text(encoding="utf-8"))
-"""Patterns of the parts that are removed from texts: API keys (`keys`), and `parts` with replacements (`[e-mail]`)."""
+"""Patterns of the parts that are removed from texts: API keys (`keys`), and `parts` with their replacements, such as
+`[e-mail]`."""
 _PATTERNS = [("[key]", re.compile("|".join(REDACTED["keys"]), re.DOTALL))]
 _PATTERNS += [(part["by"], re.compile(part["pattern"])) for part in REDACTED["parts"]]
 """The replacement and the compiled pattern of each part."""
@@ -61,13 +62,14 @@ JSON_COLUMNS = frozenset(("evidence", "meta", "verifier_args"))
 KEPT_EVIDENCE = frozenset(
     "kept kept_id rows verifier form why reason rung against against_id flags measured column relation kind".split()
 )
-"""Keys of evidence whose texts are copied unchanged: they name rows, or are words of truegold."""
+"""Keys of evidence (the details of a finding) whose texts are copied unchanged. They name rows, or are words of
+truegold."""
 COUNTED_BY_TEXT = frozenset(("golds", "answers", "votes", "spellings", "candidates"))
 """Keys of evidence whose values map texts of the data to counts."""
 KEPT_CONFIG = frozenset("group_size samples languages tiers name source sources path heldout_path".split())
 """Settings that the page reads. Of a path, only the file name is kept."""
 OF_REVIEWERS = frozenset(("reviewers", "agreement", "words"))
-"""Keys of facts and evidence that name reviewers."""
+"""Keys in the facts of a stage and in evidence that name reviewers."""
 _OWN_KEY = re.compile(r"[a-z][a-z0-9_]*")
 """A key that is a word of truegold, such as `kept_id`. Other keys may be texts of the data."""
 
@@ -82,8 +84,8 @@ class Redactor:
         "Tom buys 3 pens. How many has Tom?"          ->  "[name 1] buys 3 pens. How many has [name 1]?"
 
     A name is a capitalised word inside a sentence, or the subject of a verb of persons such as `buys` (`person_names`).
-    Some places and companies are therefore replaced, too. Names in scripts without capitals are not recognised, nor are
-    names that occur only at the beginning of sentences without such a verb.
+    Some places and companies are therefore replaced, too. Two kinds of names are missed: names in scripts without
+    capitals, and names that only begin sentences and have no such verb.
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
@@ -93,8 +95,8 @@ class Redactor:
     def for_texts(cls, texts: Iterable[str]) -> Redactor:
         """Return a redactor for the names in these texts.
 
-        A word is a name if it is capitalised inside a sentence, or is the subject of a verb of persons. If the texts
-        also have it in lower case ("He begins", "he begins"), both must be true.
+        A word is a name if it is capitalised inside a sentence, or if it is the subject of a verb of persons. A word
+        that the texts also have in lower case ("He begins", "he begins") must meet both conditions.
         """
         persons: dict[str, None] = {}
         inside: dict[str, None] = {}
@@ -125,20 +127,21 @@ class SharedTexts(StrEnum):
 
 def shared_page(run_dir: Path, texts: SharedTexts) -> str:
     """Return the page of a run in a form that can be shared. Raises InputError if it is not a run."""
-    open_finished(run_dir)  # Raises an error here if this is not a run. Later errors would name the temporary copy.
+    open_finished(run_dir)  # Raises an error if this is not a run. Later errors would name the temporary copy.
     with tempfile.TemporaryDirectory(prefix="truegold-share-") as folder:
         copy = Path(folder) / run_dir.resolve().name
         copy.mkdir()
         _copy_run(run_dir, copy, texts)
         sections = gather_run(copy)
-        # Leave out links to other files of the run, since only the page is shared.
+        # Leave out links to other files of the run, because only the page is shared.
         provenance = replace(sections.provenance, links={})
         rows = _without_decisions(sections.rows)
         return render(replace(sections, run_dir=copy.name, provenance=provenance, rows=rows))
 
 
 def _without_decisions(rows: PageRows) -> PageRows:
-    """Return the rows without content keys. Without them, a reader cannot make decisions based on filtered texts."""
+    """Return the rows without the hashes of their texts (`content_key`). A review decision needs this hash. So the
+    shared page, with its filtered texts, offers no decisions."""
     index = orjson.loads(zlib.decompress(base64.b64decode(rows.index)))
     index["columns"]["seen"] = [None] * len(index["columns"]["seen"])
     return replace(rows, index=pack(index))
@@ -176,7 +179,6 @@ def _prompts(run_dir: Path) -> Iterator[str]:
 
 
 def _copy_stage_files(folder: Path, target: Path, text_filter: TextFilter, redact: Redactor) -> None:
-    """Copy the record of a stage and its JSON files."""
     target.mkdir(exist_ok=True)
     record = orjson.loads((folder / RECORD).read_bytes())
     record["config"] = _filter_config(record.get("config", {}))
@@ -225,7 +227,7 @@ def _filter_facts(facts: Any, redact: Redactor, text_filter: TextFilter) -> Any:
 
 
 def _copy_table(path: Path, target: Path, text_filter: TextFilter) -> None:
-    """Copy a table. Texts are filtered, and token ids are left out, since texts can be decoded from them."""
+    """Copy a table. Texts are filtered. Token ids are left out, because they can be decoded into texts."""
     with pq.ParquetFile(path, pre_buffer=False) as file, pq.ParquetWriter(target, file.schema_arrow) as writer:
         for batch in file.iter_batches(batch_size=1024):
             columns = [

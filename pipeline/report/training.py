@@ -21,13 +21,13 @@ from truegold.pipeline.running.disk import read_whole_lines
 from truegold.pipeline.tables.run_files import Fields, RunFiles
 
 TO_DEVIATION = 1.4826
-"""The standard deviation of normal values divided by their median absolute deviation."""
+"""Multiplied by this, the median absolute deviation of normal values gives their standard deviation."""
 EDGE = 8
 """The first EDGE steps are compared with the last EDGE steps."""
 FEWEST_STEPS = 2 * EDGE
 """A metric with fewer steps is not compared."""
 LEAST_SHIFT = 0.05
-"""A change must be larger than this share of the start value."""
+"""A change is listed if it is larger than this share of the start value."""
 SKIPPED = ("seconds_", "lr", "step", "epoch", "term_std/")
 """Prefixes of metrics that do not describe the training data."""
 
@@ -46,7 +46,7 @@ ENDINGS = ("pause", "stop")
 MOVED_SHOWN = 12
 """The maximum number of metrics in the list of largest changes."""
 LEAST_START = 1e-3
-"""A smaller start value is replaced by this one to compute changes."""
+"""A smaller start value is replaced by this value when changes are computed."""
 ANSWER_CHARS = 200
 """The maximum number of characters of a gold or an answer."""
 
@@ -146,7 +146,7 @@ def read_training(files: RunFiles) -> Training | None:
     return Training(
         steps=sum("pass_rate" in line for line in lines),
         problems_seen=_count_problems(folder),
-        # If a run stops at its start, it has alarms but no metrics. The first chart then shows only the alarms.
+        # A run that stops at its start has alarms and no metrics. The first chart then shows only the alarms.
         curves=tuple(curve for curve in curves if curve.metrics or (curve is curves[0] and acted)),
         table=tuple(_metrics(lines, METRIC_WORDS)),
         alarms=alarms,
@@ -234,7 +234,7 @@ def pack_completions(training: Path | None) -> str | None:
     shown = []
     for index in chosen:
         step, parts = steps[index]
-        # Ties are broken by id, so that steps with the same problems show the same ones.
+        # Ties are broken by id. So steps with the same problems show the same ones.
         ordered = sorted(ids[index], key=lambda problem: (-occurrences[problem], problem))[:PROBLEMS_SHOWN]
         folder = f"{parts[0].parent.parent.name}/{parts[0].parent.name}"
         files = f"{folder}/{parts[0].name.split('.', 1)[0]}*.parquet"
@@ -243,7 +243,6 @@ def pack_completions(training: Path | None) -> str | None:
 
 
 def _problem_ids(parts: Sequence[Path]) -> list[str]:
-    """Return the ids of a step's problems, in order."""
     return pl.scan_parquet(list(parts)).select(pl.col("id").unique(maintain_order=True)).collect()["id"].to_list()
 
 

@@ -30,9 +30,9 @@ from truegold.verifiers.audit.form_reader import form_of
 MAX_CHARS = 400
 """Only this number of characters at the end of a gold or an answer is compared."""
 LONG_TAIL_CHARS = 25
-"""If more characters than this follow an answer, they are words. Fewer may only close a formula."""
+"""If more characters than this follow an answer, they are words. Fewer characters may only close a formula."""
 NEAR = 0.01
-"""Two numbers with a smaller relative difference look like the same number, rounded."""
+"""Two numbers with a smaller relative difference count as one number, rounded."""
 
 ADDED, LEFT_OUT = " added", " left out"
 _COMMAND = r"\\(?:text|mathrm|mbox|textbf|mathbf|textit|operatorname|boldsymbol)"
@@ -111,7 +111,8 @@ def kind_of(flip: Fields) -> str:
 
 
 def name_cause(flip: Fields) -> str:
-    """Return the cause of a flip: of the difference between the log and A if they differ, else between A and B."""
+    """Return the cause of a flip. It explains the difference between the log and A or, if they agree, between A and
+    B."""
     flip = {**flip, **{name: (flip[name] or "")[-MAX_CHARS:] for name in ("gold", "extracted_a", "extracted_b")}}
     gold, answer, kind = flip["gold"], flip["extracted_a"], kind_of(flip)
     if kind == BETWEEN:
@@ -129,7 +130,7 @@ def _plain(reason: str | None) -> str:
 
 
 def _difference(gold: str, answer: str) -> str | None:
-    """Return how two texts of presumably the same value differ, or None if they are equal."""
+    """Return how two texts differ that presumably have the same value. Return None if they are equal."""
     gold, answer = gold.strip(), answer.strip()
     if gold == answer:
         return None
@@ -178,7 +179,7 @@ def _entry_relation(entries: list[str], others: list[str]) -> str | None:
 
 
 def _standing(flip: Fields) -> str:
-    """Return where in a response the answer is. The answer has the same text as the gold."""
+    """Return where the answer is in a response whose answer has the same text as the gold."""
     completion, answer = flip["completion"] or "", flip["extracted_a"].strip()
     if len(_BOX.findall(completion)) > 1:
         return "several boxes"
@@ -190,7 +191,7 @@ def _standing(flip: Fields) -> str:
 
 
 def _silence(flip: Fields) -> str:
-    """Return the probable reason why A found no answer, or several answers, in a response."""
+    """Return the probable reason for which A found no answer, or several answers, in a response."""
     completion, gold = flip["completion"] or "", flip["gold"].strip()
     thoughts, mark, spoken = completion.rpartition("</think>")
     holds_gold = bool(gold) and gold in spoken

@@ -71,7 +71,7 @@ _BARE_ROLE = re.compile(r"\n(?:user|assistant)\n")
 _TRL_COLUMNS = {"step", "prompt", "completion", "advantage"}
 
 _OTHER_SHAPE = (AttributeError, KeyError, TypeError, ValueError, OverflowError, Unusable)
-"""The exceptions that reading raises if a record does not have the format of its file."""
+"""The exceptions of reading a record that does not have the format of its file."""
 
 Values = Mapping[str, Any]
 Reader = Callable[[Values], Iterator[Fields]]
@@ -94,7 +94,7 @@ class LoggedRollout:
     """The logged reward, or None if the rollout was not judged."""
     advantage: float | None = None
     gold: str | None = None
-    """The logged gold. If the data set is given, its gold is used instead."""
+    """The logged gold. The gold of the data set takes precedence if the set is given."""
     verifier: str | None = None
     verifier_args: str = "{}"
     logged_reading: str | None = None
@@ -102,7 +102,7 @@ class LoggedRollout:
 
     @property
     def question(self) -> str:
-        """The normalised prompt, by which the row is found."""
+        """The normalised prompt. It finds the row in the data set."""
         return normalise_for_id(self.prompt)
 
 
@@ -140,15 +140,13 @@ def _rollouts_beside(inputs: Path) -> Path:
 
 
 def _read_inputs(path: Path) -> dict[tuple[str, ...], Fields]:
-    """Return the prompt and gold of each rollout from NeMo-Gym's file of inputs, by the values of JOINED_BY.
-
-    Empty if there is no such file.
-    """
+    """Return the prompt and gold of each rollout from NeMo-Gym's file of inputs, by the values of JOINED_BY. The dict
+    is empty if there is no such file."""
     inputs = path.with_name(f"{path.stem}{INPUTS_ENDING}")
     if not inputs.is_file():
         return {}
     by_key: dict[tuple[str, ...], Fields] = {}
-    # All rollouts of a task have the same input, which is stored once.
+    # All rollouts of a task have the same input. It is stored once.
     same: dict[str, Fields] = {}
     for record in open_file(inputs, "auto", MAX_ROW_BYTES).records:
         if not isinstance(record, Record):
@@ -180,7 +178,7 @@ def _read_file(path: Path, reward: str | None) -> Iterator[LoggedRollout]:
 
 
 def _rollouts_of(record: Record, read: Reader, file: str) -> list[LoggedRollout]:
-    """Return the rollouts of a record. Empty if it does not have the format of its file."""
+    """Return the rollouts of a record, or an empty list if the record does not have the format of its file."""
     try:
         base: Fields = {"file": file, "line": record.row_number, "step": _step(record.values.get("step"))}
         return [LoggedRollout(**(base | fields)) for fields in read(record.values)]

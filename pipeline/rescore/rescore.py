@@ -43,16 +43,16 @@ PASSED = 0.5
 TEXT_CHARS = 20_000
 """Tables keep this number of characters at the end of a completion, where its answer is."""
 TEXTS = ("completion", "evidence_a", "evidence_b")
-"""The large columns, which are read only for the rollouts that are shown."""
+"""The large columns. They are read only for the rollouts that are shown."""
 ROLLOUT_INDEX = "rollout_index"
 """The column with the index of a rollout in its table."""
 ROW_VERIFIER = "row"
 """The name that stands for each row's own verifier."""
 
 MIN_QUESTION_CHARS = 20
-"""Shorter questions are not searched within a prompt, since they may occur there by chance."""
+"""A question with fewer characters is not searched for within a prompt. It may occur there by chance."""
 KEY_CHARS = 40
-"""Questions are searched within a prompt by this number of their last characters."""
+"""A question is searched for within a prompt by this number of its last characters."""
 
 
 class RescoredRollout(TypedDict):
@@ -91,7 +91,7 @@ class DecidedRow:
 
     decision: str
     row: Row | None
-    """The row with the gold that the reviewers kept or gave, or None if they dropped it."""
+    """The row with the gold that the reviewers kept or gave. None if they dropped the row."""
 
 
 Decide = Callable[[Row], DecidedRow | None]
@@ -105,8 +105,8 @@ def _item_of(row: Row, rollout: LoggedRollout, verifier: str) -> Item:
 class KnownRows:
     """The rows of the data set that a run was trained on. They are found by the prompts of rollouts.
 
-    A row with the same text is searched first. Otherwise, the prompt may have instructions around the question: then a
-    row is searched whose question occurs within the prompt.
+    First comes a row with the same text as the prompt. A prompt may also have instructions around the question. So a
+    row whose question occurs within the prompt is found, too.
     """
 
     def __init__(self, data: Path | None, decide: Decide, columns: Columns) -> None:
@@ -141,7 +141,7 @@ class KnownRows:
     def item(self, rollout: LoggedRollout, verifier: str | None) -> Item | None:
         """Return the item to verify for a rollout, or None if no gold is known.
 
-        If `verifier` is given, it judges the rollout instead of the row's own verifier, with the same arguments.
+        `verifier`, if given, replaces the row's own verifier. The arguments stay the same.
         """
         if (row := self.row_of(rollout)) is not None:
             return _item_of(row, rollout, verifier or row["verifier"])
@@ -150,12 +150,13 @@ class KnownRows:
         problem = rollout.prompt or None
         if (name := verifier or rollout.verifier) is None:
             truth = truth_of({"gold": rollout.gold}, problem)
-            if truth.verifier != "math" or truth.unread is not None:  # Tests, or a row that cannot be judged.
+            if truth.verifier != "math" or truth.unread is not None:  # The row has tests, or cannot be judged.
                 return truth.question(rollout.completion)
         return Item(rollout.completion, rollout.gold, name or "math", rollout.verifier_args, problem)
 
     def _row_within(self, prompt: str) -> Row | None:
-        """Return the row whose question occurs within the prompt. If there are several, return the longest one."""
+        """Return the row whose question occurs within the prompt. Of several, return the one with the longest
+        question."""
         inside: set[str] = set()
         for length in self._ends:
             for start in range(len(prompt) - length + 1):
@@ -168,7 +169,7 @@ class KnownRows:
 
 def _read(data: Path, columns: Columns) -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="truegold-") as scratch:
-        # Read only the last user message of each row, because `logs` reads only that of each prompt.
+        # `logs` reads only the last user message of each prompt, so the rows are read in this way, too.
         source = FileSource(path=str(data), columns=columns, last_turn_only=not finished_tables(data))
         tables, _ = tables_of(data, source, Path(scratch), NullProgress())
         return list(read_tables(tables))
@@ -181,7 +182,7 @@ class Rescored:
     rollouts: int = 0
     files: Counter[str] = field(default_factory=Counter)
     unknown: int = 0
-    """The number of rollouts without a gold: the log has none, and the data set has no such row."""
+    """The number of rollouts without a gold: neither the log nor the data set has one."""
     verifiers: tuple[str, ...] = ()
     """The names and versions of the verifiers A and B. B may be missing."""
     opinion: Mapping[str, Any] | None = None
@@ -204,9 +205,9 @@ def rescore(
 ) -> Rescored:
     """Judge every rollout again, and write `rollouts.parquet`.
 
-    `verifiers` has one or two names; `row` stands for each row's own verifier. If `decide` returns a reviewers'
-    decision about a row of `data`, its rollouts are also judged by the reviewers' gold. If a second opinion is
-    configured, it is stored in the evidence. Raises InputError if no rollout can be judged.
+    `verifiers` has one or two names; `row` stands for each row's own verifier. `decide` returns the reviewers' decision
+    about a row of `data`. The rollouts of such a row are also judged by the reviewers' gold. A configured second
+    opinion is stored in the evidence. Raises InputError if no rollout can be judged.
     """
     names = [None if name == ROW_VERIFIER else name for name in verifiers]
     rescored = Rescored(verifiers=tuple("each row's own" if name is None else fingerprint(name) for name in names))
@@ -223,7 +224,7 @@ def rescore(
     out_dir.mkdir(parents=True, exist_ok=True)
     with closing(verdicts), TableWriter(out_dir / ROLLOUTS_FILE, ROLLOUT_SCHEMA) as writer:
         for rollout in to_write:
-            # If the log has no steps, all completions of a prompt in a file are one group.
+            # Without steps in the log, all completions of a prompt in a file are one group.
             group = ("" if rollout.step is not None else rollout.file, rollout.step, rollout.question)
             record = _record(rollout, rows.row_of(rollout), groups.setdefault(group, len(groups)))
             for side, _ in zip("ab", names, strict=False):
@@ -317,7 +318,8 @@ def with_texts(rollouts: pl.DataFrame, out_dir: Path) -> pl.DataFrame:
 
 
 def find_settled(settled: pl.DataFrame, out_dir: Path) -> pl.DataFrame:
-    """Return ROLLOUT_INDEX and `correct` of the rollouts in `settled`, matched by id or prompt, and by completion."""
+    """Return ROLLOUT_INDEX and `correct` of the rollouts in `settled`. They are matched by id or prompt, and by
+    completion."""
     truths = settled.filter(pl.col("correct").is_not_null())
     scan = _scan(out_dir)
     has_ids = "id" in settled.columns and not scan.select(pl.col("id").is_null().all()).collect().item()

@@ -13,7 +13,7 @@ absolute difference between the advantage by the logged rewards and by the score
 
 **J** (Youden 1950) is the share of right responses that a judge pays, minus the share of wrong responses that it pays.
 A policy improves if J is above 0, and gets worse if J is below 0 (arXiv 2601.04411). J is measured only on settled
-responses: another source says whether they are right.
+responses. Another source, such as a reviewer, says whether they are right.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from truegold.verifiers import InputError
 from truegold.verifiers.rates import difference_interval, wilson_interval
 
 MIN_SAMPLES = 4
-"""A prompt with fewer judged completions is not called mislabeled, dead or saturated."""
+"""A prompt needs this number of judged completions to be called mislabeled, dead or saturated."""
 AGREEING = 0.5
 """A gold looks wrong if no completion of its prompt is right, and more than this share gives one other answer."""
 SPREAD_FLOOR = 1e-4
@@ -46,7 +46,7 @@ class Separation:
     right: int
     """The number of right responses with a verdict of the judge."""
     paid_right: int
-    """The number of these that the judge pays."""
+    """The number of right responses that the judge pays."""
     wrong: int
     paid_wrong: int
     unjudged: int

@@ -1,4 +1,4 @@
-"""Judges responses in parts, and stores the verdicts of each part, so that a killed call need not judge them again.
+"""Judges responses in parts, and stores the verdicts of each part. A call after a kill does not judge them again.
 
     judge_parts(questions, out_dir / "verdicts", workers=0, deadline_s=10.0)     # writes verdicts/3f2a....jsonl, ...
 

@@ -46,9 +46,9 @@ from truegold.pipeline.tables.rows import row_key
 from truegold.verifiers import InputError, SetupError, TruegoldError
 
 _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-"""The name of a run's folder. It must not lead out of the folder of runs, as ".." does."""
+"""The name of a run's folder. Names such as "..", which lead out of the folder of runs, do not match."""
 MAX_ROW_DIGITS = 18
-"""The maximum number of digits of a row number, so that it fits in 64 bits."""
+"""The maximum number of digits of a row number. Such a number fits in 64 bits."""
 _STATUS: dict[type[Exception], int] = {UnknownRowError: 404, StaleRowError: 409, SetupError: 507}
 """The HTTP status for some errors. Other errors of truegold have the status 400."""
 
@@ -107,14 +107,14 @@ class ReviewSession:
         """Return the page, rendered again if the run has changed."""
         changed = (self.run.run_dir / "manifest.json").stat().st_mtime_ns
         if self._page is None or self._page[0] != changed:
-            # If the run is being made again, its flags may be missing for a time. The old page is kept then.
+            # While the run is being made again, flags may be missing. The old page is kept.
             with suppress(InputError):
                 self.run = replace(ReviewedRun.open(self.run.run_dir, self.run.folder), further=self.run.further)
                 self._page = (changed, self.make_page())
         return self._page[1] if self._page else self.make_page()
 
     def decisions(self) -> dict[str, Any]:
-        """Return the decisions and measures. A blind reviewer gets no decisions of others, and no hints at them."""
+        """Return the decisions and measures. A blind reviewer gets no decisions of others, and no signs of them."""
         decisions = self.run.decisions()
         review = self.run.weigh()
         stale = {decision for standing in review.standings.values() for decision in standing.stale}
@@ -122,8 +122,8 @@ class ReviewSession:
         mine = [decision for decision in all_decisions if decision.reviewer == self.reviewer]
         others = [decision for decision in all_decisions if decision.reviewer != self.reviewer]
         progress = self._progress(mine)
-        # A blind reviewer sees measures only after the last row, and never sees others' decisions, since they may go
-        # back to a row.
+        # A blind reviewer sees measures only after the last row. Others' decisions stay hidden, because the reviewer
+        # may go back to a row.
         sees_measures = not self.queue.blind or progress is None or progress["decided"] == progress["total"]
         agreement = measure_agreement(decisions)
         measured = measure_flags(self.run.decided_flags(decisions), review.agreed, review.conflicts)
@@ -160,7 +160,7 @@ class ReviewSession:
         return {"decision": _shown(made, set())}
 
     def undo(self, body: RowBody) -> dict[str, Any]:
-        """Undo the reviewer's last decision about a row, and return the one before it, which is valid again."""
+        """Undo the reviewer's last decision about a row. Return the decision before it, which is valid again."""
         self.run.rows_of(body.id)
         if self.run.standing(body.id, self.reviewer) is not None:
             with disk_errors_reported(self.run.folder):

@@ -6,8 +6,8 @@
     ada keep, bob drop                 disagreement
     ada keep, before the row changed   stale
 
-Copies of one problem with different golds are in conflict, which holds them back. A decision about one of them also
-settles the others:
+Copies of one problem with different golds are in conflict, and are held back. A decision about one copy also settles
+the others:
 
     row                       decision    effect
     "What is 6*7?"  gold 42   keep        kept
@@ -107,10 +107,10 @@ class Settlement:
 
     effect: Effect
     decided: str
-    """The decided row, as `source:row`. For a duplicate, the row that is kept."""
+    """The decided row, as `source:row`. For a duplicate, the kept row."""
     reviewers: tuple[str, ...]
     gold: str | None
-    """The right gold of the problem, or None if only a wrong one is known."""
+    """The right gold of the problem, or None if only a wrong gold is known."""
 
     def evidence(self) -> dict[str, Any]:
         """Return the evidence for the ledger."""
@@ -187,13 +187,12 @@ def _conflict_groups(flags: Iterable[FlagRecord]) -> list[list[RowKey]]:
 def _settle_conflict(
     members: Sequence[Row], decisions: Mapping[RowKey, AgreedDecision]
 ) -> Iterator[tuple[RowKey, Settlement]]:
-    """Yield the effects of decisions on the other rows of a conflict."""
     decided = [(row, decisions[row_key(row)]) for row in members if row_key(row) in decisions]
     undecided = [row for row in members if row_key(row) not in decisions]
     vouched: dict[int, tuple[Row, AgreedDecision, str | None]] = {}
     """The confirmed golds by gold key, each with the first row, decision and gold that confirm it."""
     stays: dict[int, Row] = {}
-    """The row to keep for each gold. A row that had the gold from the start is preferred to a row that was fixed."""
+    """The row to keep for each gold. A row that had the gold from the start comes before a row that was fixed."""
     for row, agreed in decided:
         if agreed.kind is not DecisionKind.DROP:
             gold = agreed.gold if agreed.kind is DecisionKind.FIX else row["gold"]

@@ -32,7 +32,7 @@ DECISIONS = "decisions"
 _NOT_IN_NAMES = re.compile(r"[^\w-]+")
 """Characters that are replaced in file names: the decisions of "Ada L." are in ada-l.jsonl."""
 MAX_REVIEWER = 60
-"""The maximum number of characters of a reviewer's name, which has to fit in a file name of 255 bytes."""
+"""The maximum number of characters of a reviewer's name. The name must fit in a file name of 255 bytes."""
 MAX_GOLD, MAX_NOTE = 20_000, 10_000
 """The maximum numbers of characters of a gold and of a note."""
 
@@ -63,12 +63,12 @@ class Decision(BaseModel):
     id: str = Field(min_length=1)
     """The row's id."""
     seen: str | None = None
-    """The key of the content that the reviewer saw (`truegold.pipeline.tables.rows.content_key`). If the row's content
-    has changed, the decision is not applied. Without a key, it is applied to any content."""
+    """A hash of the content that the reviewer saw (`truegold.pipeline.tables.rows.content_key`). If the row's content
+    has changed, the decision is not applied. Without this hash, it is applied to any content."""
     decision: DecisionKind
     """The kind of decision."""
     gold: str | None = Field(default=None, max_length=MAX_GOLD)
-    """The right gold, only with a fix. For a row with tests: lines that change the tests, such as cases to add."""
+    """The right gold, only with a fix. For a row with tests: lines that change the tests, such as further cases."""
     note: str | None = Field(default=None, max_length=MAX_NOTE)
     """The reviewer's reason, for later readers."""
     drawn: str | None = Field(default=None, pattern=r"^(suspicious|random:\d{1,19})$")
@@ -106,12 +106,12 @@ class Decision(BaseModel):
 
     @property
     def is_random(self) -> bool:
-        """True if the row was drawn at random, so that it represents other rows of its kind."""
+        """True if the row was drawn at random. Such rows represent others of their kind."""
         return self.drawn is not None and self.drawn.startswith("random:")
 
 
 Decisions = dict[str, list[Decision]]
-"""By row id: the last decision of each reviewer, ordered by the reviewers' names."""
+"""Row id -> the last decision of each reviewer, ordered by the reviewers' names."""
 
 
 def load_decisions(*paths: Path) -> Decisions:
@@ -194,8 +194,8 @@ def reviewer_file(folder: Path, reviewer: str) -> Path:
 def append_decision(folder: Path, decision: Decision) -> Path:
     """Append a decision to its reviewer's file, and return the file once the line is on disk.
 
-    Several processes may append at the same time. A note that equals the reviewer's last note on the row is not stored
-    again, since a reloaded page may send it twice.
+    Several processes may append at the same time. A reloaded page may send a note twice. So a note that is equal to the
+    reviewer's last note on the row is not stored again.
     """
     is_new_folder = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
@@ -220,7 +220,7 @@ def append_decision(folder: Path, decision: Decision) -> Path:
 
 
 def _mend_last_line(descriptor: int) -> bytes:
-    """Remove the last line if a crash has cut it. Return a line end if a complete last line has none, else nothing."""
+    """Remove the last line if a crash has cut it. Return a line end if a complete last line needs one, else nothing."""
     size = os.fstat(descriptor).st_size
     if not size or os.pread(descriptor, 1, size - 1) == b"\n":
         return b""

@@ -78,7 +78,7 @@ class GoldReading:
 
 
 def with_gold(row: Row, gold: str | None) -> Row:
-    """Return a row with the reviewer's gold. Golds that were accepted in addition to the old one are removed.
+    """Return a row with the reviewer's gold. Further accepted golds of the row are removed.
 
     If tests judge the row, `gold` has lines that change the tests. Raises BadSuite if these lines cannot be read.
     """

@@ -30,7 +30,7 @@ TOKEN_HEADER = "x-truegold-token"
 MAX_BODY = 2**20
 """The maximum size of a request in bytes."""
 MAX_QUERY_FIELDS = 20
-"""A query with more fields is not searched for the token. The app's own addresses have at most three fields."""
+"""A query with more fields is not searched for the token. Addresses of the app have at most three fields."""
 SAME_SITE = ("same-origin", "none")
 """The values of `Sec-Fetch-Site` for requests of the page itself (`same-origin`), and for typed addresses (`none`)."""
 SAFE_HEADERS: Mapping[str, str] = {

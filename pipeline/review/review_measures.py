@@ -7,8 +7,8 @@
     proof      3 of 9, .33 [.12, .65]           2 of 8, .25 [.07, .59]              blocks    advises
 
 A flag is right if its row was dropped or fixed, and wrong if its row was kept. Unsure decisions are not counted.
-Reviewers begin with the most suspicious rows, which are more often faulty than other rows with the same flag.
-Therefore only rows that were drawn at random decide whether a flag should hold rows back (`settle.tiers`).
+Reviewers begin with the most suspicious rows. These are more often faulty than other rows with the same flag. So only
+rows that were drawn at random decide whether a flag should hold rows back (`settle.tiers`).
 
 The agreement of two reviewers is Cohen's kappa (1960, "A coefficient of agreement for nominal scales", eq. 1):
 
@@ -50,10 +50,10 @@ class Agreement:
 
     reviewers: tuple[str, str]
     pairs: int
-    """The number of rows that both reviewers decided about, and that had the same content for both."""
+    """The number of rows that both reviewers decided about, with the same content for both."""
     agreed: int
     kappa: float | None
-    """Cohen's kappa, or None if all decisions of the two are of one kind, since chance then explains everything."""
+    """Cohen's kappa. None if all decisions of both are of one kind, because chance then explains everything."""
     blind: bool
     """True if, for every row, the reviewer who decided later could not see the earlier decision."""
 
@@ -132,7 +132,7 @@ def measure_flags(
     """Return the precision of each reason on decided rows, in the order of the reasons.
 
     `conflicts` are the rows of each label conflict. The flags of a conflict are right unless all of its rows were kept.
-    The flag of a kept row may therefore be right.
+    So the flag of a kept row may be right.
     """
     kept = {key for key, agreed in decisions.items() if not agreed.faults_row}
     all_kept = {key for group in conflicts if kept.issuperset(group) for key in group}
@@ -192,7 +192,7 @@ def label_checks(
 
 
 def count_waiting(run: ReviewedRun) -> Counter[str]:
-    """Return the number of rows, by reason, that the last curation held back and no decision has settled since."""
+    """Return the number of rows, by reason, that the last curation held back and that wait for a decision."""
     waiting: Counter[str] = Counter()
     review = run.weigh()
     kept = {key for key, agreed in review.agreed.items() if agreed.kind is DecisionKind.KEEP}

@@ -3,8 +3,9 @@
     run = ReviewedRun.open(Path("runs/demo"))
     run.decide("9f0c...", "fix", gold="16", reviewer="ada")     # returns when the decision is on disk
 
-Decisions are about the rows that the stage `settle` reads, and content keys are computed from these. A reviewer may
-also decide about a row that an earlier stage dropped: keep restores it. Only the requested rows are read from tables.
+The stage `settle` applies decisions. So decisions are about the rows that `settle` reads. A reviewer may also decide
+about a row that an earlier stage dropped: the decision `keep` restores the row. Only the requested rows are read from
+tables.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ from truegold.verifiers.decimal_commas import comma_setting, mixes_signs, with_p
 from truegold.verifiers.gold import OF_VALUES
 
 BEFORE_SETTLE = ("well_posed", "flag")
-"""The stages whose rows `settle` reads: those of the first one that the run has."""
+"""The stages whose rows `settle` reads. The first of them that the run has is used."""
 WORK = "work"
 """The folder of the run inside the output of `truegold flag`."""
 _NOT_IN_RUN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
@@ -84,7 +85,7 @@ class ReviewedRun:
 
     @classmethod
     def open(cls, run_dir: Path, folder: Path | None = None) -> ReviewedRun:
-        """Open a run with the decisions in `folder`. By default, these are the decisions that its configuration names.
+        """Open a run with the decisions in `folder`, by default those that the run's configuration names.
 
         Raises InputError if it is not a run, has no flagged rows yet, or `folder` is a file.
         """
@@ -130,7 +131,7 @@ class ReviewedRun:
 
     @property
     def rows(self) -> pl.LazyFrame:
-        """The rows that decisions refer to."""
+        """The rows that decisions are about."""
         table = self.files.table(self._last_stage, "rows.parquet")
         assert table is not None  # Every stage that rows pass through writes this table.
         return table
@@ -162,7 +163,7 @@ class ReviewedRun:
         return None
 
     def count_restorable(self) -> int:
-        """Return the number of rows that were dropped before `settle` and that no reviewer has decided about."""
+        """Return the number of rows that a stage before `settle` dropped, and no reviewer has decided about."""
         tables = [table.select("id") for _, table in self.files.tables(DROPPED_FILE, DROPPING_STAGES)]
         gone = pl.concat(tables).unique().join(self.rows.select("id"), on="id", how="anti")
         return int(gone.filter(~has_id(self.decisions())).select(pl.len()).collect().item())
@@ -182,8 +183,9 @@ class ReviewedRun:
     ) -> Decision:
         """Store a decision about a row, and return it.
 
-        `seen` is the content key of the row that was shown. If several rows have this id, `source_key` (source and row
-        number) chooses one. Raises StaleRowError if the row has changed, and InputError for an invalid decision.
+        `seen` is the hash of the content that was shown (`content_key`). If several rows have this id, `source_key`
+        (source and row number) chooses one. Raises StaleRowError if the row has changed, and InputError for an invalid
+        decision.
         """
         rows = self.rows_of(row_id)
         row = self.row_of(row_id, source_key)
@@ -230,7 +232,7 @@ class ReviewedRun:
     def as_meant(self, row: Row, gold: str) -> str:
         """Return a reviewer's gold with a decimal point, if the row's source has decimal commas: "0,5" gives "0.5".
 
-        A gold that the page showed has a decimal point already: the row's gold, a suggestion, or an earlier fix.
+        Golds that the page shows already have decimal points: the row's gold, a suggestion, an earlier fix.
         """
         if comma_setting(row["verifier_args"]) != "answers":
             return gold
@@ -246,9 +248,7 @@ class ReviewedRun:
 
     def _profiled(self, row: Row) -> dict[str, Any]:
         """Return `passes` and `suspicion` of a row. They are stored with its decision, to calibrate suspicions later.
-
-        The result is empty if the row was not profiled, or was profiled with other content.
-        """
+        Returns an empty dict if the row has no profile, or the profile is of other content."""
         tables = [self.files.table("profile", name) for name in ("rows.parquet", "profile.parquet", SUSPICION_FILE)]
         if any(table is None for table in tables):
             return {}
@@ -274,7 +274,8 @@ class ReviewedRun:
         return weigh_review(self._read_rows([*decisions, *conflicts]), flags, decisions)
 
     def _read_rows(self, row_ids: Iterable[str]) -> list[Row]:
-        """Return the rows with these ids that `settle` reads. If all rows of an id were dropped before, return one."""
+        """Return the rows with these ids that `settle` reads. For an id whose rows were all dropped before, return one
+        of these."""
         ids = list(row_ids)
         rows = self.rows.filter(has_id(ids)).sort(KEY[1:]).collect()
         gone = self.files.dropped_before_review(set(ids).difference(rows["id"]))
@@ -326,11 +327,11 @@ class ReviewQueue:
     keys: tuple[RowKey, ...] | None = None
     """The rows in order, or None for all rows, the most suspicious first."""
     blind: bool = False
-    """True if the reviewer may not see others' decisions."""
+    """True if other reviewers' decisions are hidden."""
 
 
 def draw_at_random(run: ReviewedRun, rows: int, seed: int, among: Population) -> ReviewQueue:
-    """Return `rows` rows drawn at random. With the same seed, a larger draw begins with the rows of a smaller one."""
+    """Return `rows` random rows. With the same seed, a larger draw begins with the rows of a smaller one."""
     population = run.rows.select(KEY)
     if among == "flagged":
         tables = run.files.tables(FLAGS_FILE, (*BEFORE_SETTLE, "profile"))
@@ -399,7 +400,7 @@ def _decided(row: Row, agreed: AgreedDecision | None, decisions: Decisions) -> D
         return None
     if agreed.kind is DecisionKind.DROP:
         return DecidedRow("drop", None)
-    # The tests of a row in an exported set may already be changed. They must not be changed twice.
+    # A fix may already have changed the tests of a row in an exported set. They must not be changed twice.
     is_as_seen = content_key(row) in {decision.seen for decision in decisions[row["id"]]}
     is_changed = agreed.kind is DecisionKind.FIX and (takes_gold(row) or is_as_seen)
     return DecidedRow(str(agreed.kind), with_gold(row, agreed.gold) if is_changed else row)

@@ -16,9 +16,9 @@ Further outputs: `open_flags.parquet` has the flags of rows that pass without a 
 `decided.parquet` names the rows that pass by a decision; later flags cannot hold them back. `label_checks.parquet` has
 the decisions about unflagged rows that were drawn at random, with their suspicion.
 
-A decision applies to every row with its id, also in later runs, as long as the row has the content that the reviewer
-saw. Other decisions are stale, and listed in `stale_decisions.jsonl`: their rows have changed or are missing. `facts`
-has the precision of each flag (`precision`), and the agreement of reviewers.
+A decision applies to every row with its id that has the content that the reviewer saw, also in later runs. If the row
+has changed or is missing, the decision is stale, and is listed in `stale_decisions.jsonl`. `facts` has the precision of
+each flag (`precision`), and the agreement of reviewers.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ DECIDED_FILE = "decided.parquet"
 STALE_FILE = "stale_decisions.jsonl"
 """The file with the decisions that were not applied, and the reasons."""
 STALE_SHOWN = 20
-"""The maximum number of stale decisions of which the report lists the ids."""
+"""The maximum number of stale decisions whose ids the report lists."""
 
 DECIDED_SCHEMA = pa.schema([ROW_SCHEMA.field(name) for name in KEY])
 
@@ -188,10 +188,8 @@ def _hold_unpayable(row: Row, fix: AgreedDecision, fault: FlagRecord, reasons: l
 
 
 def _bring_back(dropped: Mapping[str, tuple[str, Row]], review: WeighedReview, ledger: Ledger) -> list[Row]:
-    """Return the dropped rows that reviewers keep or fix, with their new golds.
-
-    A row whose gold no answer can match is restored, but held back.
-    """
+    """Return the dropped rows that reviewers keep or fix, with their new golds. A row with a new gold that no answer
+    can match is restored and held back."""
     kept = []
     for origin, row in dropped.values():
         agreed = review.agreed.get(key := row_key(row))
@@ -208,10 +206,8 @@ def _bring_back(dropped: Mapping[str, tuple[str, Row]], review: WeighedReview, l
 
 
 def _dropped_before(inputs: Mapping[str, Path], decisions: Decisions) -> dict[str, tuple[str, Row]]:
-    """Return the rows that earlier stages dropped and reviewers decided about: by id, `STAGE: REASON` and the row.
-
-    If several rows of an id were dropped, the first one is returned. If a row of the id remains, none is.
-    """
+    """Return the rows that earlier stages dropped and reviewers decided about: id -> (`STAGE: REASON`, row). Of several
+    dropped rows with an id, the first one is returned. An id with a remaining row is left out."""
     if not decisions:
         return {}
     seen = {row["id"] for row in read_rows(inputs["rows"], ["id"])}
@@ -227,7 +223,8 @@ def _dropped_before(inputs: Mapping[str, Path], decisions: Decisions) -> dict[st
 
 
 def _tiers(precision: Iterable[FlagPrecision], config: SettleConfig) -> dict[str, bool]:
-    """Return the reasons whose flags the decisions change: True if they now hold rows back, False if they advise."""
+    """Return the reasons whose flags change their effect by the decisions: True if they now hold rows back, False if
+    they advise."""
     if config.tiers is not Tiers.DECISIONS:
         return {}
     measured = {entry.reason: (entry.blocks, entry.tier(config.min_decisions)) for entry in precision}
@@ -235,7 +232,6 @@ def _tiers(precision: Iterable[FlagPrecision], config: SettleConfig) -> dict[str
 
 
 def _write_stale(path: Path, review: WeighedReview, decisions: Decisions) -> dict[str, Any]:
-    """Write the stale decisions to a file, and return their numbers by kind."""
     ids = {key[0] for key in review.standings}
     changed = list(dict.fromkeys(decision for standing in review.standings.values() for decision in standing.stale))
     gone = [decision for row_id in sorted(decisions.keys() - ids) for decision in decisions[row_id]]

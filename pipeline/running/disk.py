@@ -4,8 +4,8 @@
     DigestCache(path).path(folder)            returns 32 hex digits for a folder, cached by size and modification time
     with disk_errors_reported(folder): ...    raises "No space left on the disk of /data." instead of an OSError
 
-The digest of a folder, such as a checkpoint, covers only the size, head and tail of files above `SAMPLED_ABOVE` bytes,
-since reading 140 GB of weights would take longer than the stage that the cache saves. Data files are read as a whole.
+The digest of a folder, such as a checkpoint, covers only the size, head and tail of files above `SAMPLED_ABOVE` bytes.
+Reading 140 GB of weights takes longer than the stage that the cache saves. Data files are read as a whole.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _says_full(error: BaseException) -> bool:
 
 
 def _causes(error: BaseException) -> Iterator[tuple[BaseException, bool]]:
-    """Yield an error and its causes, each with a flag: whether all links to it are explicit (`raise ... from`)."""
+    """Yield an error and its causes. The flag is true if all links to the cause are explicit (`raise ... from`)."""
     seen: set[int] = set()
     cause: BaseException | None = error
     is_stated = True
@@ -179,7 +179,7 @@ def append_lines(path: Path, *records: object) -> None:
 def read_whole_lines(path: Path) -> list[dict[str, Any]]:
     """Return the objects of a JSON Lines file up to the first incomplete line, or nothing if there is no file.
 
-    The file is read by the module `json`, because it accepts NaN, the value of a diverged loss.
+    The module `json` reads the file, because it accepts NaN, the value of a diverged loss.
     """
     if not path.exists():
         return []
@@ -217,7 +217,7 @@ def digest_bytes(data: bytes) -> str:
 
 def digest_json(value: object) -> str:
     """Return a digest of a value as JSON. The order of keys has no effect."""
-    import orjson  # Not at the top, because this module is also imported where orjson is not installed.
+    import orjson  # Imported here, because this module is also used without orjson.
 
     return digest_bytes(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
 
@@ -248,7 +248,7 @@ class DigestCache:
             try:
                 self._known = json.loads(path.read_bytes())
             except ValueError:
-                self._known = {}  # A kill cut the file short. It is only a cache, so start with an empty one.
+                self._known = {}  # A kill has cut the file short. It is a cache, so start with an empty one.
 
     def file(self, path: Path, *, sample_large: bool = False) -> str:
         """Return the digest of a file, from the cache if it is valid."""

@@ -51,7 +51,7 @@ QUIET_ENVIRONMENT = {
     "TOKENIZERS_PARALLELISM": "false",
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "PYTHONUNBUFFERED": "1",
-    # Precompiling headers takes 6 seconds of CPU time for each stage, since its temporary folder is deleted.
+    # Precompiling headers takes 6 seconds of CPU time for each stage, because its temporary folder is deleted.
     "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",
 }
 """Environment variables that turn off messages, telemetry and needless work of libraries."""
@@ -68,14 +68,14 @@ NO_PIPE = -1
 """The value of PROGRESS_FD for a process that reports no progress."""
 
 ENDINGS: dict[int, str] = {signal.SIGTERM: "preempted (SIGTERM)", signal.SIGINT: "interrupted (SIGINT)"}
-"""By signal: the description of a run that it ended."""
+"""Signal -> the description of a run that the signal ended."""
 GO_ON = "The same command goes on from here."
 """The advice after an interrupted run, which can be resumed."""
 LESS_MEMORY = "Set engine.gpu_memory_utilization or optimizer.micro_batch_tokens lower, and run the same command again."
 
 
 class _Late:
-    """Stores a signal that arrived when the stage had already finished. The next stage raises it as an error."""
+    """Stores a signal that arrives after the stage has finished. The next stage raises it as an error."""
 
     signum: int | None = None
 
@@ -123,7 +123,8 @@ def call_isolated(
                     "answers": str(spec.parent),
                     "parent": None if launch.hostfile else os.getpid(),
                     "tether": None if tether is None else (tether.addresses, tether.token),
-                    # DeepSpeed's launcher passes only few variables, and on command lines, which every user can read.
+                    # DeepSpeed's launcher passes few variables, and passes them on command lines, which every user can
+                    # read.
                     "variables": {name: value for name, value in os.environ.items() if name.startswith(HANDED_ON)},
                 }
             )
@@ -163,7 +164,6 @@ def _environment(scratch: Path) -> dict[str, str]:
 
 
 def _hosts(hostfile: Path) -> list[str]:
-    """Return the machines in a hostfile of DeepSpeed."""
     lines = hostfile.read_text(encoding="utf-8").splitlines() if hostfile.exists() else []
     return [line.split()[0] for line in lines if line.strip() and not line.lstrip().startswith("#")]
 
@@ -204,7 +204,7 @@ class Ranks:
         hostfile but no `deepspeed` command.
         """
         environment = {name: value for name, value in environment.items() if name not in RANK_VARIABLES}
-        # Without -P, a folder in the working directory hides an installed package of the same name, like `verifiers`.
+        # Without -P, a folder like `verifiers` in the working directory hides an installed package of the same name.
         single = [sys.executable, "-P", "-m", WORKER, str(spec)]
         commands: list[tuple[list[str], dict[str, str]]] = [([*single, str(pipe)], {})]
         if launch.hostfile is not None:
@@ -295,7 +295,7 @@ class Ranks:
                 child.kill()
 
     def end(self) -> None:
-        """End the processes that still run by SIGTERM, so that a launcher ends its ranks, and later by SIGKILL."""
+        """End the processes that still run by SIGTERM, so that a launcher ends its ranks. After a while, kill them."""
         for child in self._children:
             if child.poll() is None:
                 child.terminate()
@@ -315,7 +315,6 @@ class Ranks:
 
 
 def _rank_variables(ranks: int) -> list[dict[str, str]]:
-    """Return, for each rank, the environment variables that torch.distributed reads."""
     shared = {"WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1"}
     shared["MASTER_PORT"] = str(free_port())
     # Without this variable, each rank starts a thread for every core.
@@ -349,7 +348,8 @@ def main() -> None:
     gc.set_threshold(*GC_THRESHOLDS)
     progress = _progress(int(descriptor))
     function, config_type = pkgutil.resolve_name(spec["fn"]), pkgutil.resolve_name(spec["config_type"])
-    # SIGINT ends the process, unless the stage sets its own handler. The handler that polars sets does not end it.
+    # SIGINT ends the process, unless the stage sets its own handler. This replaces the handler of polars, which ignores
+    # it.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     config = config_type.model_validate(spec["config"])
     inputs = {name: Path(path) for name, path in spec["inputs"].items()}
@@ -360,7 +360,7 @@ def main() -> None:
     except TruegoldError as error:
         outcome = {"error": _known_type(error), "arguments": error.__reduce__()[1]}
     except BaseException as error:
-        # Compare the name of the error, because torch is not imported here.
+        # torch is not imported here, so the name of the error is compared.
         if type(error).__name__ != "OutOfMemoryError":
             last_word(FAILED)
             raise
@@ -378,7 +378,7 @@ def main() -> None:
 def _progress(pipe: int) -> Progress:
     if pipe == NO_PIPE:
         return NullProgress()
-    # Children must not inherit the pipe: the parent reads it until all processes that hold it have ended.
+    # Children must not inherit the pipe: the parent reads it until every process that holds it has ended.
     os.set_inheritable(pipe, False)
     return PipeProgress(os.fdopen(pipe, "w", encoding="utf-8"))
 

@@ -47,11 +47,11 @@ from truegold.verifiers.sandbox.child_process import usable_cores
 DONE = "done"
 """The folder of markers in a stage's scratch folder."""
 FEWEST_ROWS = 4_000
-"""Workers are started for at least this number of rows. For fewer rows, starting them takes longer than it saves."""
+"""Workers are started for at least this number of rows. Starting them takes longer for fewer rows than it saves."""
 FOLLOW_EVERY_S = 0.5
 """The interval between reports of progress, in seconds."""
 WORKERS = "workers"
-"""The setting with the number of workers. Keys do not include it, because it does not affect the output."""
+"""The setting with the number of workers. It does not affect the output, so keys leave it out."""
 
 
 @dataclass(frozen=True)
@@ -157,8 +157,8 @@ def set_runner(runner: Runner) -> Iterator[None]:
 def split_inputs(inputs: Mapping[str, Path], out_dir: Path, *further: str) -> list[Part]:
     """Return the parts of a stage, which are the parts of its input `rows`.
 
-    `further` are names of other inputs that are divided in the same way; missing inputs are left out. Raises ValueError
-    if one of them has a different number of parts.
+    `further` are names of other inputs that are divided in the same way. Missing inputs are left out. Raises ValueError
+    for an input with a different number of parts.
     """
     files = {name: table_parts(inputs[name]) for name in ("rows", *further) if name in inputs}
     count = len(files["rows"])
@@ -192,10 +192,10 @@ def unfinished(work: PartWork, parts: Iterable[Part]) -> list[Part]:
 
 
 def run_locally(work: PartWork, parts: Sequence[Part], progress: Progress) -> None:
-    """Do the work in `workers` processes of this machine. Few rows, or a single part, are processed in this process.
+    """Do the work in `workers` processes of this machine. For few rows or a single part, this process does the work.
 
-    If a worker was killed, its parts are retried once, with verifiers in separate processes (`workers` set to 2). A row
-    that kills its process then only loses its verdict. Raises WorkerKilled if the retry fails, too.
+    If a worker was killed, its parts are retried once, with verifiers in separate processes (`workers` set to 2). Then
+    a row that kills its process loses only its verdict. Raises WorkerKilled if the retry fails, too.
     """
     workers = getattr(work.config, WORKERS, 1) or usable_cores()
     if workers == 1 or len(parts) == 1 or sum(part.count_rows() for part in parts) < FEWEST_ROWS:
@@ -222,7 +222,8 @@ def _run_counted(work: PartWork, part: Part) -> None:
 
 
 class _CountingFile(NullProgress):
-    """A progress that writes one byte per row to a file. Other processes read the progress from the file's size."""
+    """A progress that writes one byte for each row to a file. Other processes read the progress from the file's
+    size."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file

@@ -33,14 +33,14 @@ MAX_RETRIES = 3
 LONGEST_PROBE_S = 120.0
 """The timeout of the check of a node, in seconds."""
 PROBE = "seen-by-nodes"
-"""A temporary folder in the run's folder. Each node writes a file there, to prove that it can access the folder."""
+"""A temporary folder in the run's folder. Each node writes a file there, which proves that it can access the folder."""
 
 
 def join_cluster(address: str | None, setting: str) -> tuple[Any, bool]:
     """Join the Ray cluster at this address. Return the module `ray`, and whether this process had joined before.
 
-    None stands for the cluster on this machine, which is started if there is none. `setting` is the name of the setting
-    with the address, for errors. Raises SetupError if Ray is not installed or there is no cluster at the address.
+    For None, join the cluster on this machine, or start one. `setting` is the name of the setting with the address, for
+    errors. Raises SetupError if Ray is not installed or there is no cluster at the address.
     """
     try:
         import ray
@@ -85,8 +85,8 @@ def map_on_ray(
 ) -> Iterator[tuple[T, Any]]:
     """Yield each task with the result of `function(*shared, task)`, in the order in which tasks end.
 
-    At most two tasks for each CPU of the cluster are pending. `shared` is sent to each machine only once. Raises the
-    errors of the function. If Ray gives up a task, raises WorkerKilled after all other tasks have ended.
+    At most two tasks for each CPU of the cluster are pending. `shared` is sent to each machine once. Raises the errors
+    of the function. If Ray gives a task up, raises WorkerKilled after all other tasks have ended.
     """
     remote: Any = ray.remote(max_retries=MAX_RETRIES, **options)(function)
     references = [ray.put(value) for value in shared]
@@ -138,7 +138,6 @@ def _run_on_ray(ray: Any, config: RayConfig, work: PartWork, parts: Sequence[Par
 
 
 def _do_part(whereabouts: Whereabouts, work: PartWork, part: Part) -> None:
-    """Do the work on one part in a process of a node."""
     whereabouts.enter()
     run_part(work, part, NullProgress())
 

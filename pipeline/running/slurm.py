@@ -81,10 +81,8 @@ def run_on_slurm(run_dir: Path, config: SlurmConfig, work: PartWork, parts: Sequ
 def _submit(
     folder: Path, run_dir: Path, config: SlurmConfig, work: PartWork, parts: Sequence[Part], *, is_first: bool
 ) -> str:
-    """Submit an array for these parts, and return its number.
-
-    From the second array on, tasks have two workers. A row that kills its worker then only loses its verdict.
-    """
+    """Submit an array for these parts, and return its number. From the second array on, tasks have two workers. Then a
+    row that kills its worker loses only its verdict."""
     (folder.parent / WAITING).unlink(missing_ok=True)
     leave_waiting(work, parts)
     for log in folder.glob("*.log"):
@@ -100,7 +98,7 @@ def _submit(
     (folder / "array.sh").write_text(script)
     name = f"--job-name=truegold-{stage_of(parts)}"
     options = ("--parsable", f"--array=0-{tasks - 1}", f"--output={folder / '%a.log'}", name, *config.options)
-    # If this run is itself a Slurm job, the array must not inherit its allocation.
+    # This run may be a Slurm job. The array must not inherit the allocation of this job.
     environment = {name: value for name, value in os.environ.items() if name == "SLURM_CONF" or name[:6] != "SLURM_"}
     done = subprocess.run(
         ["sbatch", *options, folder / "array.sh"], capture_output=True, text=True, env=environment, check=False
@@ -134,7 +132,7 @@ def _follow(job: str, work: PartWork, parts: Sequence[Part], progress: Progress)
     while left := drop_done(work, parts, progress):
         if time.monotonic() - asked >= ASK_EVERY_S:
             if not _is_queued(job):
-                # Check again, since the last parts may have been finished since the previous check.
+                # The last parts may have been finished since the previous check.
                 return drop_done(work, left, progress)
             asked = time.monotonic()
         parts = left
@@ -143,7 +141,7 @@ def _follow(job: str, work: PartWork, parts: Sequence[Part], progress: Progress)
 
 
 def _is_queued(job: str) -> bool:
-    """Return whether the array is in the queue. If Slurm does not answer, return True, so that it is asked again."""
+    """Return whether the array is in the queue. If Slurm does not answer, return True, and the caller asks again."""
     done = _call_slurm("squeue", "--noheader", "--jobs", job)
     return done.stdout.strip() != "" or (done.returncode != 0 and "Invalid job id" not in done.stderr)
 
@@ -153,7 +151,7 @@ def _call_slurm(*command: str) -> subprocess.CompletedProcess[str]:
 
 
 def _last_words(folder: Path) -> str:
-    """Return the first log whose last line is an error, with this line, or an empty text."""
+    """Return the first log whose last line is an error, with this line. Return an empty text if there is none."""
     for log in sorted(folder.glob("*.log")):
         lines = log.read_text(errors="replace").strip().splitlines()
         with suppress(IndexError):

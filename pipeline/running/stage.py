@@ -8,9 +8,9 @@ of its verifiers. `run_stage` works in `.partial/NAME-KEY`. When the stage is do
 After a kill, the folder is still there, and the stage can resume its work. The result of an earlier configuration is
 moved to `.superseded/NAME-KEY`. It is restored when this configuration is used again.
 
-Two kinds of settings may change without losing work. `tunable` settings are not part of the key of unfinished work, but
-of the key of the result: a training can be resumed with a lower learning rate. `aims` are not part of any key: the
-profile for a selection of 1,000 rows also serves a selection of 2,000 rows.
+Two kinds of settings may change without losing work. `tunable` settings may change while the stage is unfinished: a
+training can be resumed with a lower learning rate. They are part of the key of the result only. `aims` may change at
+any time: the profile for a selection of 1,000 rows also serves a selection of 2,000 rows. They are part of no key.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ RESERVE, RESERVED = "reserve", 4 * 2**20
 """The name and size of a file in the scratch folder. On a full disk, deleting it makes room for alarms and a report."""
 
 STORE = "store"
-"""The name of the input with a stage's store: a folder that is kept when the stage's key changes."""
+"""The name of the input with a stage's store: a folder that is kept when the cache key of the stage changes."""
 REPLIES = "replies"
 """The subfolder of a store with the paid replies of models."""
 
@@ -99,7 +99,7 @@ class Stage:
     judges: str | None = None
     """The input whose rows name the stage's verifiers. Their fingerprints are part of the cache key."""
     extra: Mapping[str, str] = field(default_factory=dict)
-    """Versions of other things that affect the output, by name. They are part of the cache key."""
+    """Versions of other things that affect the output, by name. They are part of the cache key, too."""
     launch: LaunchConfig = field(default_factory=LaunchConfig)
     """The number of processes of an isolated stage, and their machines."""
     part_rows: int | None = None
@@ -109,7 +109,8 @@ class Stage:
     aims: tuple[str, ...] = ()
     """Settings about the later use of the output. The result of the stage stays valid when they change."""
     store: str | None = None
-    """The path of the stage's store in the run, or None. Files in a store save work, but never affect the output."""
+    """The path of the stage's store in the run, or None. Files in a store only save work; the output does not depend on
+    them."""
 
 
 Function = TypeVar("Function", bound=Callable[..., StageReport])
@@ -155,8 +156,8 @@ def plan_stage(
 ) -> Stage:
     """Return a step of a plan for a declared stage function.
 
-    The function is named by the package that exports it, if there is one. Moving code within the package therefore does
-    not change the stage's key.
+    The stage names the function by the package that exports it. So moving code within the package does not change the
+    key.
     """
     module = function.__module__
     package = module.rpartition(".")[0]
@@ -216,7 +217,8 @@ def resolve_inputs(stage: Stage, run_dir: Path) -> dict[str, Path]:
 
 
 def stage_key(stage: Stage, run_dir: Path, digests: DigestCache) -> str:
-    """Return the cache key of a stage, 32 hex digits. All that affects the output changes it, except for `aims`."""
+    """Return the cache key of a stage, 32 hex digits. It covers everything that affects the output, so it leaves `aims`
+    out."""
     return _key(stage, stage.config.model_dump(mode="json", exclude=set(stage.aims)), run_dir, digests)
 
 
@@ -269,7 +271,7 @@ def _output_digest(run_dir: Path, source: Output) -> str:
     if (record := load_record(run_dir / source.stage)) is None:
         raise ConfigError(f"stage {source.stage!r} has not been run in {run_dir}.", "Run the earlier stages first.")
     if source.name == RECORD:
-        # The record stands for the whole stage. Times are left out.
+        # The record stands for the whole stage. Times are left out of the digest.
         return digest_json([record["key"], record["report"]["counts"], record["outputs"]])
     digests = _digests(record, source.name)
     if not digests:
@@ -383,10 +385,8 @@ def _is_intact(folder: Path, record: Mapping[str, Any]) -> bool:
 
 
 def _restore(run_dir: Path, name: str, key: str, partial: Path) -> None:
-    """Restore a finished result with this key that was set aside, or that a kill left in `partial`.
-
-    If `partial` has a finished result with another key, that result is set aside.
-    """
+    """Restore a finished result with this key, from `.superseded` or from `partial` after a kill. If `partial` has a
+    finished result with another key, it is moved to `.superseded`."""
     left = load_record(partial)
     if left is not None and left["key"] != key:
         partial.rename(_folder_aside(run_dir, name, left["key"]))

@@ -27,13 +27,13 @@ Address = tuple[str, int]
 DONE, FAILED = b".", b"!"
 """The last byte that a process sends: `.` after success, `!` after failure."""
 SIGNALS = {signal.SIGTERM: b"T", signal.SIGINT: b"I"}
-"""The byte by which the starting process sends a signal."""
+"""Each signal -> the byte that sends it."""
 PULSE, PULSE_S = b"~", 5.0
 """Each started process sends this byte every five seconds as a sign of life."""
 SILENT_S = 45.0
 """A process without a sign of life for this number of seconds is lost."""
 KEEPALIVE = (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 6), ("TCP_USER_TIMEOUT", 40_000))
-"""TCP options by which the kernel checks an idle connection after 10 s, and closes a dead connection after 40 s."""
+"""TCP options. The kernel checks an idle connection after 10 s, and closes a dead connection after 40 s."""
 REACH_S = 5.0
 """The timeout for connecting to each address, in seconds."""
 
@@ -92,17 +92,15 @@ class Tether:
                 self.is_broken |= not word and not self._is_closed
             if word != DONE:
                 self.close()
-            if word:  # Keep the connection open until the process exits, since closing it would end the process.
+            if word:  # Closing the connection would end the process. So it stays open until the process exits.
                 connection.settimeout(None)
                 while connection.recv(1):
                     pass
 
 
 def _last_word(connection: socket.socket) -> bytes:
-    """Return the last byte of a process, or nothing if the connection breaks or the process is silent for too long.
-
-    The silence is measured in short waits, so that the time in which this process itself was suspended does not count.
-    """
+    """Return the last byte of a process, or nothing if the connection breaks or the process is silent for too long. The
+    silence is measured in short waits. So time in which this process was suspended does not count."""
     connection.settimeout(PULSE_S)
     silent_s = 0.0
     while silent_s < SILENT_S:

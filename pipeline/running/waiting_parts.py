@@ -56,7 +56,8 @@ def leave_waiting(work: PartWork, parts: Sequence[Part]) -> Path:
     path = parts[0].out_dir / SCRATCH / WAITING
     if not waits_already(path, work, parts):
         path.parent.mkdir(parents=True, exist_ok=True)
-        # The work is pickled separately: before unpickling it, a process has to set its module path (`Whereabouts`).
+        # The work is pickled separately. A process has to set its module path (`Whereabouts`) before it unpickles the
+        # work.
         write_whole(path, pickle.dumps((Whereabouts.here(), pickle.dumps((work, tuple(parts))))))
     return path
 
@@ -78,7 +79,7 @@ def read_waiting(path: Path) -> tuple[Whereabouts, bytes]:
 
 def drop_done(work: PartWork, parts: Sequence[Part], progress: Progress) -> list[Part]:
     """Return the parts that are not done yet, and report the rows of the finished parts."""
-    # On a network file system, files of other machines may be visible only after their folder was listed.
+    # A network file system may show files of other machines only after their folder was listed.
     list((parts[0].out_dir / SCRATCH / DONE).glob("*"))
     left = unfinished(work, parts)
     waiting = {part.index for part in left}
@@ -126,8 +127,8 @@ def _do_share(waiting: Path, progress: Progress, share: slice, workers: int | No
         whereabouts.enter()
         work, parts = pickle.loads(content)
         missing = unfinished(work, parts[share])
-        # When a stage is done, this file is deleted before the markers. If it is gone, parts without a marker may
-        # be done.
+        # This file is deleted before the markers when a stage is done. If it is gone, parts without a marker may be
+        # done.
         is_current = read_waiting(waiting) == (whereabouts, content)
     except FileNotFoundError:
         is_current = False

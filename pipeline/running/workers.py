@@ -39,7 +39,7 @@ class Whereabouts:
         return cls(tuple(sys.path), str(Path.cwd()))
 
     def enter(self) -> None:
-        """Set the module path and working directory of this process to these, which may come from another machine.
+        """Set the module path and working directory of this process to these. They may come from another machine.
 
         Raises SetupError if this machine does not have the working directory.
         """
@@ -92,7 +92,7 @@ def map_in_workers(function: Callable[[T], R], tasks: Iterable[T], workers: int)
             "Set `workers` lower; with 1, no worker is started.",
         ) from error
     finally:
-        # End the workers now. By default, they hold some 200 MB each for minutes.
+        # End the workers now. By default, they stay for minutes, with some 200 MB each.
         get_reusable_executor().shutdown(wait=False, kill_workers=True)
 
 
@@ -104,7 +104,7 @@ def _call(job: _Job, task: Any) -> Any:
 def _function(job: _Job) -> Callable[[Any], Any]:
     """Return the function to call. The first call in a worker process also prepares the process."""
     die_with_process(job.parent)
-    # Ctrl-C is handled by the parent, which ends its workers.
+    # The parent handles Ctrl-C, and ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     job.whereabouts.enter()
     function: Callable[[Any], Any] = pickle.loads(job.function)

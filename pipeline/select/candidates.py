@@ -4,8 +4,8 @@
     0 passes of 8, prior mean .3                   68 %                                        a candidate
     8 passes of 8, prior mean .8                   9 %                                         dropped, `too_easy`
 
-A training group (the samples of a row in one step) teaches only if it has right and wrong samples; otherwise it has no
-gradient. The share of groups that will teach is estimated before any GPU time is spent on training:
+A training group is the samples of a row in one step. It teaches only if it has right and wrong samples. Other groups
+have no gradient. The share of groups that will teach is estimated before any GPU time is spent on training:
 
     1,200 rows with pass rates as Beta(.8, 1.4)    61 %
     400 rows of which none ever passed             .3 %                                        an error, with advice
@@ -31,11 +31,11 @@ from truegold.pipeline.tables.rows import read_table
 from truegold.verifiers import InputError
 
 OFTEN_CUT = 0.2
-"""The share of cut samples above which the first advice is a larger limit on tokens."""
+"""If more than this share of samples was cut, the first advice is a larger limit on tokens."""
 SUSPECTED = 0.5
-"""The minimum suspicion of a label that is more probably wrong than right."""
+"""A label with at least this suspicion is more probably wrong than right."""
 FEWEST_CHECKS = 20
-"""Rows without suspicion can be trusted only after reviewers decided about this many of them."""
+"""Rows without suspicion are trusted only after reviewers decided about at least this number of them."""
 
 
 HELD_OUT, CANDIDATE = "heldout", "candidate"
@@ -50,7 +50,7 @@ class Candidates:
     rows: Array
     """The index of each row in its table."""
     is_doubtful: Array
-    """True for a row that never passed and whose label is not trusted; `zero_share` limits such rows."""
+    """True for a row that never passed and whose label is not trusted. `zero_share` limits such rows."""
     is_flagged: Array
     """True for a row with an advising flag that no reviewer has decided about."""
     worth: Array
@@ -68,8 +68,8 @@ class Candidates:
 
 @dataclass(frozen=True)
 class SuspicionRecord:
-    """Reviewers' decisions about randomly drawn rows that never passed and have no flag. They measure the precision of
-    the suspicion."""
+    """Reviewers' decisions about rows that were drawn at random, never passed and have no flag. They measure the
+    precision of the suspicion."""
 
     suspected: int
     """The number of decided rows with a suspicion of at least SUSPECTED."""
@@ -81,7 +81,7 @@ class SuspicionRecord:
     def is_trusted(self) -> bool:
         """True if enough rows without suspicion were decided, and nine in ten of their labels are right.
 
-        Other rows without suspicion are then trusted like rows that pass.
+        If so, other rows without suspicion are trusted like rows that pass.
         """
         right = self.others - self.others_at_fault
         return self.others >= FEWEST_CHECKS and right >= BLOCKING_PRECISION * self.others
@@ -100,8 +100,8 @@ class Judgement:
     """The outcomes of all rows, from the tables of the profile."""
 
     def __init__(self, inputs: Mapping[str, Path], config: SelectConfig) -> None:
-        """Read `rows` and the profile's tables `profile`, `flags` and `suspicion`, and from `settle`, if it ran,
-        `open_flags`, `decided` and `checks`."""
+        """Read the table `rows` and the profile's tables `profile`, `flags` and `suspicion`. If `settle` ran, its
+        tables `open_flags`, `decided` and `checks` are read, too."""
         self._config = config
         self.rows = rows = ProfiledRows(inputs)
         self._is_decided = self._mark("decided")

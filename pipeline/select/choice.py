@@ -1,14 +1,15 @@
 """Chooses candidates by the target and the quotas, and orders the remaining ones as a reserve.
 
     60 rows of algebra, 500 of geometry; quota algebra 1/2, at most 100    ->  50 and 50
-    the same without `max_rows`                                            ->  60 and 60: the largest that meets it
+    the same without `max_rows`                                            ->  60 and 60, the largest that meet it
     quota algebra 3/4, at most 100                                         ->  60 and 40, and algebra is reported short
 
 A target demands shares of the selection for bands of pass rates, and a quota demands a share for a source or a domain.
-Rows that count for the same demands form a cell. Integer programming (HiGHS in scipy) finds the number of selected rows
-of each cell. These numbers meet the demands, or miss them by the fewest rows. Doubtful rows, which never passed and
-whose labels are not trusted, are limited (`Limit`). Among equal solutions, the one nearest to the natural proportions
-of the cells is taken. With `max_rows` but no target, a default histogram of pass rates is demanded.
+Rows that count for the same demands form a cell. Integer programming (HiGHS in scipy) finds the number of rows to
+select from each cell. These numbers meet the demands, or miss them by the fewest rows. A doubtful row never passed and
+has a label that is not trusted. The share of doubtful rows is limited (`Limit`). Among equal solutions, the one nearest
+to the natural proportions of the cells is taken. With `max_rows` but no target, a default histogram of pass rates is
+demanded.
 """
 
 from __future__ import annotations
@@ -31,17 +32,17 @@ from truegold.verifiers import InputError
 HALF_A_ROW = 0.5
 """The tolerance of a share: its number of rows is rounded to the nearest whole number."""
 ROUNDING = 1e-9
-"""The tolerance of floating point: .1 of 20 rows is 2."""
+"""The tolerance of floating point: .1 of 20 rows counts as 2."""
 SLACK = 1e-6
 """The tolerance of the solver's sums."""
 MOST_SECONDS = 20.0
-"""The time limit of the solver, after which its best solution so far is used."""
+"""The time limit of the solver in seconds. After this time, the best solution so far is used."""
 
 LAST_BAND = 255
-"""The largest index of a band, since indices are bytes."""
+"""The largest index of a band. Indices are stored as bytes."""
 
 CellKey = tuple[str | int, ...]
-"""The key of a cell: its band if bands have demands, else -1, and the values of the columns with quotas."""
+"""The key of a cell: the band, or -1 if bands have no demands, then the values of the columns with quotas."""
 
 LET_THEM_ADD_UP = (
     "If every source or domain has a quota, let them add up to 1. With select.max_rows they are met as far as rows "
@@ -59,7 +60,7 @@ class Demand:
     share: float
     cells: frozenset[int]
     is_default: bool = False
-    """True for a demand of the default histogram, which yields to the user's demands."""
+    """True for a demand of the default histogram. The user's demands take precedence over it."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Limit:
     rows: Sequence[int]
     """The number of doubtful rows in each cell."""
     last: Sequence[int]
-    """The number of doubtful rows in each cell that are taken only if the demands cannot be met without them."""
+    """The number of doubtful rows in each cell that are taken only if the demands need them."""
 
     def within(self, total: int) -> int:
         """Return the largest number of limited rows in a selection of `total`."""
@@ -106,7 +107,7 @@ class Choice:
 
     selected: Array
     reserve: Array
-    """The next rows, in order. Doubtful rows are included up to their share of selection and reserve together."""
+    """The next rows, in order. Doubtful rows are limited to their share of selection and reserve together."""
     over_zero_share: Array
     """Doubtful candidates above `zero_share`, in order."""
     fulfilments: Sequence[Fulfilment]
@@ -161,8 +162,8 @@ def _shuffle(candidates: Candidates, seed: int) -> Array:
 
 
 def _by_preference(candidates: Candidates, chosen: Array) -> Array:
-    """Return the order of some candidates by worth. Flagged rows that never passed come last: many of their golds are
-    wrong."""
+    """Return the order of some candidates by worth. Flagged rows that never passed come last, because many of their
+    golds are wrong."""
     is_last = candidates.is_doubtful[chosen] & candidates.is_flagged[chosen]
     order: Array = np.lexsort((-candidates.worth[chosen], is_last))
     return order
@@ -171,7 +172,6 @@ def _by_preference(candidates: Candidates, chosen: Array) -> Array:
 def _cells(
     candidates: Candidates, ordered: Array, columns: Sequence[str], *, has_bands: bool
 ) -> tuple[list[CellKey], list[Array]]:
-    """Return the keys of the cells in order, and the candidates of each cell in their given order."""
     parts = [candidates.band[ordered] if has_bands else np.zeros(len(ordered), np.uint8)]
     parts += [candidates.numbers[column][ordered] for column in columns]
     sizes = [LAST_BAND + 1, *(max(len(candidates.names[column]), 1) for column in columns)]
@@ -221,12 +221,9 @@ def _band_demands(keys: Sequence[CellKey], config: SelectConfig) -> list[Demand]
 def _within_reach(
     demands: Sequence[Demand], available: Sequence[int], never: Sequence[int], config: SelectConfig
 ) -> list[Demand]:
-    """Return the demands with shares that their bands can reach, since a band without rows makes them impossible.
-
-    A band in which no row passed gets at most `zero_share`. The remaining share goes to bands without a demand. If
-    every band has a demand, it is distributed in proportion to the other demands. `available` and `never` have the
-    number of all rows and of doubtful rows by cell.
-    """
+    """Return the demands with shares that their bands can reach. A band without rows has no share. A band in which no
+    row passed gets at most `zero_share`. The remaining share goes to bands without a demand, or to all other bands in
+    proportion. `available` and `never` have the number of all rows and of doubtful rows by cell."""
     ceilings = []
     for demand in demands:
         rows, doubtful = (sum(counts[cell] for cell in demand.cells) for counts in (available, never))
@@ -284,7 +281,7 @@ def _quota_demands(keys: Sequence[CellKey], columns: Sequence[str], config: Sele
 
 
 def mix_cells(cells: Sequence[Array]) -> Array:
-    """Return all candidates, alternating between cells, so that every prefix is as even as possible."""
+    """Return all candidates, alternating between cells. So the beginning of the list, of any length, is even."""
     if not cells:
         return NO_ROWS
     sizes = list(map(len, cells))
@@ -298,7 +295,7 @@ def solve_counts(
 ) -> list[int]:
     """Return the number of rows to take of each cell.
 
-    With `most`, that many rows are taken, or all that the limit allows, and demands are missed by as little as
+    With `most`, this number of rows is taken, or all that the limit allows. Demands are missed by as little as
     possible. Without `most`, the largest selection that meets all demands is taken.
     """
     limit = limit or Limit(1.0, [0] * len(available), [0] * len(available))
@@ -313,10 +310,8 @@ def solve_counts(
 
 
 def _largest(available: Sequence[int], demands: Sequence[Demand], limit: Limit) -> list[int]:
-    """Return the counts of the largest selection that meets every demand up to half a row; all 0 if there is none.
-
-    The solution with fractions of rows is an upper bound, so sizes are tried downwards from there.
-    """
+    """Return the counts of the largest selection that meets every demand up to half a row; all 0 if there is none. The
+    solution with fractions of rows is an upper bound. Sizes are tried downwards from it."""
     if _Program(available, demands, limit, None).bound(0.0) < 1:
         return [0] * len(available)
     bound = _Program(available, demands, limit, None).bound(HALF_A_ROW)
@@ -335,7 +330,7 @@ def fulfilments(demands: Sequence[Demand], counts: Sequence[int], available: Seq
     described = []
     for demand in demands:
         rows, there_are = (sum(values[cell] for cell in demand.cells) for values in (counts, available))
-        # A share of a number of rows need not be a whole number, but 0 rows do not meet a share.
+        # The demanded share may be a fraction of a row. But 0 rows do not meet a share.
         is_met = abs(rows - demand.share * sum(counts)) < 1 and (there_are > 0 or demand.share == 0)
         described.append(Fulfilment(demand.name, demand.share, rows, there_are, is_met))
     return described
@@ -344,9 +339,14 @@ def fulfilments(demands: Sequence[Demand], counts: Sequence[int], available: Seq
 class _Program:
     """The integer program of one selection.
 
-    Every cell has four variables: the numbers of selected rows (`rows`), of limited rows among them that are taken last
-    (`last`), of other limited rows (`rare`), and of rows beyond the natural proportion (`exceed`). Every demand has two
-    variables: the numbers of missing rows (`below`) and of excess rows (`above`).
+    The variables are numbers of rows:
+
+        rows     of each cell: selected rows
+        last     of each cell: doubtful rows among them that are taken last
+        rare     of each cell: other doubtful rows among them
+        exceed   of each cell: rows beyond the natural proportion
+        below    of each demand: missing rows
+        above    of each demand: excess rows
     """
 
     def __init__(self, available: Sequence[int], demands: Sequence[Demand], limit: Limit, total: int | None) -> None:
@@ -365,7 +365,7 @@ class _Program:
         self._upper = np.concatenate([self._available, rare, last, unbounded])
         identity, ones = np.eye(cells), np.ones((1, cells))
         self._constraints: list[Any] = []
-        # A cell takes limited rows only after all its other rows.
+        # A cell takes doubtful rows only after all its other rows.
         self._bind(-np.inf, self._available - rare - last, rows=identity, rare=-identity, last=-identity)
         if total is None:
             self._bind(-np.inf, 0.0, rows=-limit.share * ones, rare=ones, last=ones)
@@ -404,7 +404,7 @@ class _Program:
         return counts
 
     def _in_proportion(self) -> list[int] | None:
-        """Return the counts that exceed the cells' proportions least, with as few of the `last` rows as possible."""
+        """Return the counts that exceed the cells' natural proportions least, with the fewest rows of `last`."""
         ones = np.ones((1, self._sizes["rows"]))
         if self._upper[self._columns("last")].any():
             self._keep_least(last=ones)
@@ -434,7 +434,6 @@ class _Program:
             self._bind(-np.inf, round(float((cost @ variables).item())) + HALF_A_ROW, **parts)
 
     def _minimise(self, cost: Array, *, are_whole: bool = True) -> Array | None:
-        """Return the solution with the least cost, or None."""
         from scipy.optimize import Bounds, milp
 
         solution = milp(

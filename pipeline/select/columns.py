@@ -29,7 +29,7 @@ STRETCH_ROWS = 2**18
 """The number of rows that are looked up at a time."""
 EMPTY = {"id": pl.String, "source": pl.UInt32, "source_row": pl.Int64, "domain": pl.UInt32}
 NAMING = {"flags": [*KEY, "reason", "blocks"], "open_flags": KEY, "decided": KEY}
-"""Tables that name some of the rows, with the columns that are read."""
+"""Tables that name some of the rows, and the columns that are read of each."""
 
 
 class ProfiledRows:
@@ -64,14 +64,14 @@ class ProfiledRows:
         self.known = np.zeros(keys.height, np.uint32)
         """The index of each row's posterior."""
         self.suspicion = np.zeros(keys.height, np.float64)
-        """The suspicion of each row; 0 if there is no evidence."""
+        """The suspicion of each row, or 0 without evidence."""
         for here, batch in self._read_beside(inputs["profile"], keys, "id", ["passes", "judged", "posterior"]):
             self.passes[here], self.judged[here] = _numbers(batch["passes"]), _numbers(batch["judged"])
             self.known[here] = posteriors.encode(batch["posterior"])
         for here, batch in self._read_beside(inputs["suspicion"], keys, "row_id", ["suspicion"]):
             self.suspicion[here] = _numbers(batch["suspicion"].fill_null(0.0))
         self.posteriors = posteriors.mixtures()
-        """The posteriors by index; the first is None, for rows without a judged sample."""
+        """The posteriors by index. The first is None, for rows without a judged sample."""
 
         source_codes = {name: code for code, name in enumerate(sources.names)}
         self.named = {
@@ -116,7 +116,7 @@ class ProfiledRows:
 def _find(table: pl.DataFrame, keys: pl.DataFrame, sources: Mapping[str, int]) -> pl.DataFrame:
     """Return the rows of a table that are in `keys`, with a column `number`: the index of the row in `keys`."""
     coded = table.with_columns(pl.col("source").replace_strict(sources, default=None, return_dtype=pl.UInt32))
-    # The named rows are filtered first, a stretch at a time: joining with all rows at once would take much memory.
+    # The named rows are filtered first, a stretch at a time. A join with all rows at once takes much memory.
     stretches = keys.with_row_index("number").iter_slices(STRETCH_ROWS)
     looked_up = [stretch.join(coded, on=KEY, how="semi") for stretch in stretches]
     named = pl.concat(looked_up) if looked_up else keys.with_row_index("number")

@@ -11,12 +11,12 @@ A group is the samples of one row in a training step. It teaches only if it has 
     the same, and a rule advises against the row   ->  dropped, `over_zero_share`
 
 Held-out rows are never selected; they go to heldout.parquet. The selected and the held-out rows are also in
-after.parquet, to be profiled again after training. Rows that are too hard, and rows above `zero_share`, are also in
-hard.parquet, since they need right completions from synthesis. Dropped rows are in dropped.parquet with their reason
+after.parquet, to be profiled again after training. Rows that are too hard, and rows above `zero_share`, need right
+completions from synthesis, and are also in hard.parquet. Dropped rows are in dropped.parquet with their reason
 (`DropReason`).
 
-The stage `take_rows` is used instead if the rows have no profile: every row is then trained on. Rows have no profile
-with `profile: null`, and in training on dialogues (`train.turns`), since single answers do not show a dialogue's worth.
+The stage `take_rows` takes every row. It replaces `select` if the rows have no profile: with `profile: null`, and in
+training on dialogues (`train.turns`), because single answers do not show a dialogue's worth.
 """
 
 from __future__ import annotations
@@ -71,17 +71,17 @@ SELECTED = OVER_ZERO_SHARE + 1
 
 @stage_function(version=9)
 def select(inputs: Mapping[str, Path], config: SelectConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Select from the profile's `rows` by its tables `profile`, `flags` and `suspicion`, and by `open_flags`, `decided`
-    and `checks` of `settle` if it ran.
+    """Select from the profile's `rows` by its tables `profile`, `flags` and `suspicion`.
 
-    Raises InputError if no row remains, or too few groups teach, unless `config.may_be_empty`.
+    If `settle` ran, its tables `open_flags`, `decided` and `checks` are used, too. Raises InputError if no row remains,
+    or too few groups teach, unless `config.may_be_empty`.
     """
     progress.start("selecting")
     judgement = Judgement(inputs, config)
     outcomes = judgement.outcomes()
     candidates = judgement.candidates(outcomes)
     choice = choose(candidates, config)
-    # Among rows that never passed, those with an advising flag nearly always have a wrong gold.
+    # Rows that never passed and have an advising flag nearly always have a wrong gold.
     over = choice.over_zero_share
     is_flagged = judgement.is_flagged[over]
     reserve = np.concatenate([choice.reserve, over[~is_flagged]])
@@ -113,7 +113,6 @@ def select(inputs: Mapping[str, Path], config: SelectConfig, out_dir: Path, prog
 def _write_tables(
     rows: Path, judgement: Judgement, outcomes: Array, selected: Array, reserve: Array, out_dir: Path
 ) -> dict[str, int]:
-    """Write every row to the table of its outcome, and return the ledger's counts."""
     scratch = out_dir / SCRATCH
     with (
         Ledger(out_dir, "select") as ledger,
@@ -196,10 +195,8 @@ def _record(row: Row, row_index: int, judgement: Judgement) -> Row:
 
 
 def _misses(choice: Choice, flagged: int, config: SelectConfig) -> list[str]:
-    """Return a sentence for each demand that is not met, and for a selection that its demands keep small.
-
-    `flagged` is the number of rows above `zero_share` that rules advise against.
-    """
+    """Return a sentence for each demand that is not met, and one if the demands keep the selection small. `flagged` is
+    the number of rows above `zero_share` that rules advise against."""
     selected = len(choice.selected)
     lines = [
         f"{fulfilment.name}: {fulfilment.rows:,} of {selected:,} selected rows, not {fulfilment.share:.1%}; there are "

@@ -17,7 +17,7 @@ A column of gold has one answer, or a list of accepted answers:
     "answer": ["1/2", 0.5, null, "1/2"]       golds ["1/2", "0.5"]
     "answer": [["1/2"]]                       golds ["1/2"]
     "answer": "[1, 2]"                        golds ["[1, 2]"]: a text is one answer, here an interval
-    "answer": "['72', '73']"                  golds ["72", "73"] for a verifier of numbers and formulas
+    "answer": "['72', '73']"                  golds ["72", "73"] if the verifier compares numbers or formulas
     "answer": {"value": "72"}                 rejected as gold_not_text; the column `answer.value` can be named instead
     "answer": {"value": "72", "aliases": []}  golds ["72"]; objects of number, date and spans (DROP) are read as well
     "answer": "nan"                           no golds: a missing value
@@ -73,7 +73,6 @@ def compile_column(spec: ColumnSpec, field: str) -> Column:
 
 
 def _compile_extract(text: str, field: str) -> Extract:
-    """Return the function for an extract."""
     if text == "boxed":
         return last_boxed
     if text == WHOLE:
@@ -90,7 +89,7 @@ def _compile_extract(text: str, field: str) -> Extract:
 
 
 WHOLE = "whole"
-"""The extract for golds that were stored as floats: 12.0 becomes 12; other texts are unchanged."""
+"""The extract for golds that were stored as floats: 12.0 becomes 12. Other texts are unchanged."""
 _FLOAT = re.compile(r"-?\d+\.\d+", re.ASCII)
 
 
@@ -99,10 +98,8 @@ def _without_zeros(value: str) -> str:
 
 
 def _were_floats(texts: Sequence[str]) -> bool:
-    """Return whether all texts are floats as Python writes them, such as 12.0, 6.5 and 9.0.
-
-    At least two of them, and at least half of them, must be whole numbers.
-    """
+    """Return whether all texts are floats as Python writes them, such as 12.0, 6.5 and 9.0. At least two texts, and at
+    least half of all, must be whole numbers."""
     numbers = [text.strip() for text in texts]
     if not all(_FLOAT.fullmatch(text) and repr(float(text)) == text for text in numbers):
         return False
@@ -127,7 +124,7 @@ def _compile_regex(pattern: str, field: str) -> Extract:
 
 
 def golds_of(value: Any, column: str) -> list[str]:
-    """Return the distinct accepted golds in a value, which may be empty.
+    """Return the distinct accepted golds in a value. The list may be empty.
 
     `column` is the name for errors. Raises Unusable for objects, nested lists, and too many golds.
     """
@@ -142,7 +139,7 @@ def golds_of(value: Any, column: str) -> list[str]:
 
 
 _SPANS = ("number", "date", "spans")
-"""The keys of an answer object in DROP. One of them has the answer."""
+"""The keys of an answer object in DROP. One of these keys has the answer."""
 
 
 def _answers_of(value: Mapping[str, Any], column: str) -> list[str] | None:
@@ -182,7 +179,8 @@ WRITTEN_NULLS = ("nan", "NaN", "NAN", "<NA>", "NaT", "null", "NULL", "\\N")
 
 
 def is_written_null(gold: str, of_values: bool) -> bool:
-    """Return whether a gold is the text of a missing value. "None" counts only if golds are numbers or formulas."""
+    """Return whether a gold is the text of a missing value. "None" is such a text only if golds are numbers or
+    formulas."""
     return gold.strip() in WRITTEN_NULLS or (of_values and gold.strip() == "None")
 
 
@@ -195,11 +193,11 @@ def gold_texts(value: Any) -> list[str]:
 def extracted_golds(
     column: Column, values: Mapping[str, Any], together: bool = False, of_values: bool = False, problem: str = ""
 ) -> list[str]:
-    """Return the golds of a column after its extract, without golds in which the extract finds nothing.
+    """Return the golds of a column after its extract. Golds in which the extract finds nothing are left out.
 
     - `together`: whether a list is one answer with several entries
-    - `of_values`: whether golds are numbers, formulas or letters. Then a text such as "['72', '73']", as in CSV files,
-      is read as a list
+    - `of_values`: whether golds are numbers, formulas or letters. Then the text "['72', '73']", as in CSV files, is a
+      list
     - `problem`: the question, which decides whether several boxes are one answer
     """
     if together:
@@ -229,7 +227,8 @@ _ASKS_FOR_ONE_OF_ALL = re.compile(
     r"[^.?!]{0,60}\b(?:all|both|the\s+(?:two|three|four))\b",
     re.IGNORECASE,
 )
-"""A question for a value that depends on several: "the sum of all solutions". Their boxes are intermediate results."""
+"""A question for one value that depends on several: "the sum of all solutions". The boxes of these are intermediate
+results."""
 _ASKS_FOR_ONE = re.compile(
     r"\b(?:only\s+one|one\s+of|any\s+one|one\s+such|one\s+possible|an\s+example|either)\b", re.IGNORECASE
 )
@@ -255,8 +254,7 @@ def boxed_golds(solution: str, problem: str) -> list[str]:
     "foci \boxed{(9, 0)} and \boxed{(0, 0)}", "Enter only one"        ["(9, 0)", "(0, 0)"]
     "\boxed{\frac{3}{5}} ..., so a+b = \boxed{8}", "Find a+b"         ["8"]: the first is an intermediate result
 
-    If the problem itself uses a box as a symbol, boxes of its solution may be that symbol, and only the last one is
-    gold.
+    A problem may use a box as a symbol, which its solution repeats. Then only the last box is gold.
     """
     texts = [text for start, end in boxed_spans(solution) if (text := solution[start:end].strip())]
     boxes = list({_TYPESET.sub("", text): text for text in texts}.values())
@@ -275,7 +273,7 @@ def boxed_golds(solution: str, problem: str) -> list[str]:
 
 
 def listed_golds(value: Any, column: str) -> list[str]:
-    """Return the golds of a column of lists (`golds_of`), in which a text may be a list in JSON."""
+    """Return the golds of a column of lists (`golds_of`). A list may be a text in JSON."""
     structure = parse_structure(value)
     return golds_of(structure if isinstance(structure, list | Mapping) else value, column)
 
@@ -312,8 +310,8 @@ SHOWN_NAMES = 40
 def gold_spec(name: str, samples: Sequence[Mapping[str, Any]]) -> ColumnSpec:
     """Return the spec of a gold column.
 
-    The extract is `after ####` if at least half of its values have this mark, or `whole` if they are floats such as
-    12.0, else none.
+    The extract is `after ####` if at least half of the values have this mark, and `whole` if they are floats such as
+    12.0.
     """
     column = Column(name)
     texts = [text for values in samples for text in gold_texts(column(values))]
@@ -402,12 +400,12 @@ class Layout:
     derive: Callable[[Values], Derived] | None = None
     """The function that derives parts of a row from several columns. Raises `Unusable` if it cannot."""
     uses: frozenset[str] = frozenset()
-    """The columns that `derive` reads, which therefore do not go into `meta`."""
+    """The columns that `derive` reads. They are not stored in `meta`."""
     asks: tuple[str, ...] = ()
     """The columns of a prompt that consists of several columns, in order."""
     unseen: frozenset[str] = frozenset()
-    """Columns of options, tests and stories that none of the first records has. A row that has such a column is of
-    another kind, and is rejected."""
+    """Columns of options, tests and stories that the first records do not have. A row with such a column is of another
+    kind, and is rejected."""
     restore: Callable[[Values], RowParts] | None = None
-    """The function that restores a whole row from an exported file (`provenance.exported`). Only the prompt is read
-    from its column."""
+    """The function that restores a whole row from an exported file (`provenance.exported`). The prompt is read from its
+    column."""

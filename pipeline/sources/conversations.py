@@ -45,11 +45,10 @@ _ROLES = {
     **dict.fromkeys(("gpt", "chatgpt", "bot", "model", "ai", "助手", "助理", "模型", "答", "回答"), "assistant"),
     "系统": SYSTEM,
 }
-"""Other names of roles, such as the names in ShareGPT."""
 TEXT_PARTS = ("", "text", "input_text", "output_text")
-"""The types of message parts that are text."""
+"""The types of message parts that have text."""
 REQUEST = "responses_create_params"
-"""NeMo-Gym's column with the whole request to the model. Its column `question` only has the last user message."""
+"""NeMo-Gym's column with the whole request to the model. The column `question` has only the last user message."""
 RawMessage = Mapping[str, Any]
 """A message in the form of its source."""
 
@@ -63,11 +62,11 @@ class AskedConversation:
     is_chat: bool = False
     """Whether the prompt's column holds messages."""
     is_answered: bool = False
-    """Whether there are messages after the question."""
+    """Whether the conversation goes on after the question."""
     context: tuple[Message, ...] = ()
     """The messages before the question, a system message first."""
     lost: Mapping[str, str] | None = None
-    """The parts that a row cannot carry: the reason for a reject, with a description of the part."""
+    """The parts that a row cannot carry: a reason for a reject -> a description of the part."""
 
 
 def context_text(conversation: AskedConversation) -> str | None:
@@ -102,8 +101,8 @@ def is_unread_conversation(value: Any) -> bool:
 def read_prompt(value: Any) -> tuple[Any, bool]:
     """Return the question in the value of a prompt column, and whether the value is a list of messages.
 
-    The question is the last user message, with its parts joined. Without a user message, it is the last message that is
-    not by a system or an assistant.
+    The question is the last user message, with its parts joined. Without a user message, it is the last message with a
+    role other than system and assistant.
     """
     messages = messages_of(value)
     if not messages:
@@ -197,7 +196,6 @@ def _around(value: Any, question: Any) -> AskedConversation:
 
 
 def _in_request(request: Mapping[str, Any], question: Any) -> AskedConversation:
-    """Return the context in a request of NeMo-Gym."""
     around = _around(request.get("input"), question)
     lost = {reason: repr(name) for name, reason in _lost_columns(request, True)} | dict(around.lost or {})
     system = _system_text("instructions", request.get("instructions"))
@@ -236,7 +234,7 @@ def _history(value: Any) -> list[Message]:
 
 
 def _text_in(content: Any) -> Any:
-    """Return the joined texts of a message's parts. Content that is not a list of parts is returned unchanged."""
+    """Return the joined texts of a message's parts. Content without parts is returned unchanged."""
     if not isinstance(content, list):
         return content
     parts = [part.get("text") if isinstance(part, Mapping) else part for part in content]
@@ -340,10 +338,8 @@ _NAME = re.compile(r"[\w.:/@+-]+", re.ASCII)
 
 
 def _system_text(column: str, value: Any) -> str | None:
-    """Return the system message in a column, or None. In `system` and `instructions`, only instructions are messages.
-
-    `Be brief.` and `Answer in French` are instructions; `gpt-4o`, `GPT 4 turbo` and `metric system` are names.
-    """
+    """Return the system message in a column, or None. The columns `system` and `instructions` may also have names. `Be
+    brief.` and `Answer in French` are messages; `gpt-4o`, `GPT 4 turbo` and `metric system` are names."""
     if not isinstance(value, str) or not (text := value.strip()):
         return None
     if column in _STATED:
@@ -368,7 +364,6 @@ MESSAGE_WORDS = 5
 
 
 def _is_unread_history(value: Any) -> bool:
-    """Return whether a history has turns in an unknown form."""
     structure = parse_structure(value)
     is_text = isinstance(structure, str) and re.search(r"^\s*\w+:", structure, re.MULTILINE) is not None
     if not (is_text or (isinstance(structure, list) and _holds_something(structure))):
@@ -377,7 +372,7 @@ def _is_unread_history(value: Any) -> bool:
 
 
 def _are_definitions(value: Any) -> bool:
-    """Return whether a value, or a JSON text, defines tools. Plain words, such as categories, do not."""
+    """Return whether a value, or a JSON text, defines tools. Plain words, such as categories, define none."""
     structure = parse_structure(value)
     parts = [structure, *structure.values()] if isinstance(structure, Mapping) else structure
     return isinstance(parts, list) and any(_is_definition(parse_structure(part)) for part in parts)

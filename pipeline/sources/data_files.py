@@ -3,10 +3,10 @@
 `open_file(Path("data/train.jsonl.gz"), "auto", 2**23)` returns a `Source(name="train.jsonl.gz", ...)` whose `records`
 are streamed in bounded memory. For a file that cannot be read, the error is one line with a remedy.
 
-CSV (`.csv`, `.tsv`) has a header line. Fields are separated by commas, semicolons, tabs or bars: by the separator that
-gives the first records as many fields as the header. Python's `csv` parses the file in strict mode, so that a stray
-quote makes a reject and not a row with wrong text. A record longer than the bound is skipped, and reading continues
-with the next line. Records are numbered by their first line.
+CSV (`.csv`, `.tsv`) has a header line. The separator is a comma, semicolon, tab or bar: the one that gives the first
+records as many fields as the header. Python's `csv` parses the file in strict mode. So a record with a stray quote is
+rejected, and its text is not misread. A record longer than the bound is skipped, and reading continues with the next
+line. Records are numbered by their first line.
 
 Parquet (`.parquet`, `.pq`) is read in batches of bounded size; structs become dicts, lists become lists.
 """
@@ -64,11 +64,11 @@ SHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
 """The suffixes of workbooks, which cannot be read."""
 
 MAX_ROW_BYTES = 64 * 2**20
-"""The longest line that commands on a file read, in bytes. A run has its own bound (`data.max_row_bytes`)."""
+"""The longest line, in bytes, for commands on a single file. A run has its own bound (`data.max_row_bytes`)."""
 
 FILE_NAME_CHARS = 255
-"""The maximum number of characters of a file name. Names are quoted as excerpts, since a name may contain bytes that
-are not text."""
+"""The maximum number of characters of a file name. Names are quoted as excerpts, because their bytes may not be
+text."""
 
 
 def open_file(path: Path, form: str, max_row_bytes: int) -> Source:
@@ -100,14 +100,15 @@ def open_file(path: Path, form: str, max_row_bytes: int) -> Source:
 
 
 def at_hand(path: Path | str) -> Path:
-    """Return the local path of a file or a URL, after a download if needed. Of a folder, only data files are loaded."""
+    """Return the local path of a file or a URL, after a download if needed. Only the data files of a remote folder are
+    loaded."""
     return local_copy(path, lambda name: _suffix_of(Path(name)) in SUFFIXES)
 
 
 def data_files(path: Path) -> list[Path]:
-    """Return the data files of a folder or of a pattern such as `data/*.jsonl`, or else the path itself.
+    """Return the data files of a folder or of a pattern such as `data/*.jsonl`. For any other path, return the path.
 
-    Hidden files and folders, files that describe data, and links to other files are ignored.
+    Hidden files and folders, files that describe data, and links to other files are left out.
     """
     if path.is_dir():
         files = [
@@ -145,7 +146,7 @@ def _is_there(file: Path) -> bool:
 
 
 def _each_once(files: list[Path]) -> list[Path]:
-    """Return the files, each once, although links may give one file several names."""
+    """Return the files, each once. Links may give a file several names."""
     once: dict[tuple[int, int], Path] = {}
     for file in files:
         state = file.stat()
@@ -154,12 +155,13 @@ def _each_once(files: list[Path]) -> list[Path]:
 
 
 def _describes_data(file: Path, files: list[Path]) -> bool:
-    """Return whether a `.json` file among others is an object without a question, such as `dataset_infos.json`."""
+    """Return whether a `.json` file among others describes data, such as `dataset_infos.json`: an object without a
+    question."""
     if file.suffix.lower() != ".json" or len(files) == 1 or file.stat().st_size > NOTE_BYTES:
         return False
     try:
         content = parse_json(file.read_text(encoding="utf-8-sig"))
-    except ValueError:  # The file is JSON Lines, or is not JSON, which the reader reports.
+    except ValueError:  # The file is JSON Lines, or it is not JSON, which the reader reports.
         return False
     return isinstance(content, dict) and find_column("prompt", [content]) is None
 
@@ -167,7 +169,7 @@ def _describes_data(file: Path, files: list[Path]) -> bool:
 NOTE_BYTES = 2**22
 """The maximum number of bytes of a file that describes data."""
 _TEXTS = (".md", ".txt", ".html", ".yaml", ".yml", ".toml", ".py", ".sh", ".lock", ".log")
-"""The suffixes of files that are not data, which a wide pattern may match."""
+"""The suffixes of texts that are not data. A wide pattern such as `*` may match them."""
 
 
 def _split_of(file: Path) -> str | None:
@@ -436,7 +438,7 @@ def _read_header(path: Path, reader: Iterator[list[str]], lines: _Lines) -> list
 
 
 def _next_outcome(reader: Any, lines: _Lines, header: list[str], max_row_bytes: int) -> Record | Reject | None:
-    """Return the next record or reject, `_BLANK` for a blank line, None at the end."""
+    """Return the next record or reject. Return `_BLANK` for a blank line, and None at the end."""
     lines.start_record()
 
     def reject(reason: str, detail: str) -> Reject:
@@ -464,7 +466,8 @@ def _next_outcome(reader: Any, lines: _Lines, header: list[str], max_row_bytes: 
 
 
 def _describe_count(fields: int, expected: int, line: str, reader: Any) -> str:
-    """Return a phrase on the fields of a record and of the header, and on a separator by which their numbers agree."""
+    """Return a phrase about the numbers of fields in a record and in the header. It names a separator by which they
+    agree."""
     used = reader.dialect.delimiter
     fitting = [mark for mark in DELIMITERS if len(next(csv.reader([line], delimiter=mark), ())) == expected]
     others = f"; by {fitting[0]!r} it has {expected}" if fitting and expected > 1 else ""
@@ -472,10 +475,9 @@ def _describe_count(fields: int, expected: int, line: str, reader: Any) -> str:
 
 
 BATCH_TEXT = 16 * 2**20
-"""The approximate size of a batch in bytes, computed from the row group with the largest rows."""
+"""The approximate size of a batch in bytes. The number of rows follows from the row group with the largest rows."""
 PAGE_BUFFER = 2**20
-"""The number of bytes of a column that are read at a time. Otherwise, memory would hold a row group or the whole
-file."""
+"""The number of bytes of a column that are read at a time. By default, memory holds a row group or the whole file."""
 
 
 def open_parquet(path: Path) -> Any:

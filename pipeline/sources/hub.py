@@ -3,11 +3,12 @@
 `HubSource(name="openai/gsm8k", subset="main", split="train")` gives a `Source(name="openai/gsm8k", ...)` with records
 like `Record(1, {"question": "Natalia sold ...", "answer": "... #### 72"}, 401)`.
 
-A folder with `state.json` or `dataset_dict.json` was written by `save_to_disk`; any other folder is given to
-`load_dataset`, which finds data files in it. Images and audio are never decoded: their packages need not be installed.
+A folder with `state.json` or `dataset_dict.json` was written by `save_to_disk`. Any other folder is given to
+`load_dataset`, which finds data files in it. Images and audio are never decoded, so their packages need not be
+installed.
 
 If the hub cannot be reached, the packages of Hugging Face retry for half a minute, and print a line each time.
-`quick_hub` checks the connection first, and if there is none, makes the packages use only their caches.
+`quick_hub` checks the connection first. Without a connection, it makes the packages use only their caches.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from truegold.pipeline.sources.records import Record, Reject, Source, first_line
 from truegold.verifiers import InputError, SetupError
 
 TABLE_ROWS = 100
-"""The number of rows in memory at a time, which is low because a row may have pictures."""
+"""The number of rows in memory at a time. It is low, because a row may have pictures."""
 HUB_TIMEOUT_S = 20.0
 """The timeout of a request to the hub, in seconds."""
 
@@ -62,7 +63,7 @@ def quick_hub() -> Iterator[bool]:
         yield True
         return
     with contextlib.ExitStack() as stack:
-        # `datasets` copies the setting at import, and may have been imported already.
+        # `datasets` copies the setting at import, and may be imported already.
         for module in ("huggingface_hub.constants", "datasets.config"):
             if module in sys.modules:
                 stack.callback(setattr, sys.modules[module], "HF_HUB_OFFLINE", False)
@@ -162,7 +163,7 @@ def _read_records(dataset: Any, location: str, config: HubSource, datasets: Modu
     with contextlib.suppress(AttributeError, NotImplementedError):  # `datasets` 4.0 has no `decode`.
         dataset = dataset.decode(False)
     try:
-        # Iterate over tables, not rows, so that one text with invalid UTF-8 does not prevent reading the other rows.
+        # Tables are read in place of rows. So one text with invalid UTF-8 does not prevent reading the other rows.
         for table in dataset.with_format("arrow").iter(TABLE_ROWS):
             for values in decode_rows(table):
                 row_number += 1

@@ -4,8 +4,8 @@ The line `{"question": "What is 6*7?", "answer": 42}\\r\\n` becomes `Record(1, {
 
 The reader accepts CRLF line ends, a byte order mark, UTF-16 with a mark, gzip and zstd. It also accepts an array of
 objects, one object over several lines, and a last line without end. Blank lines are skipped. Lines longer than the
-bound are skipped without being held in memory. Invalid UTF-8, NaN, Infinity and too deep nesting are rejects.
-Integers beyond 64 bits are kept exactly, while `orjson`, which reads all other lines, would turn them into floats.
+bound are skipped without being held in memory. Invalid UTF-8, NaN, Infinity and too deep nesting are rejects. Integers
+beyond 64 bits are kept exactly. Python's `json` reads their lines, because `orjson` turns them into floats.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Line:
     line_number: int
     """The number of the line from 1."""
     data: bytes
-    """The line with its terminator; only the beginning of a line that is too long."""
+    """The line with its terminator. Of a line that is too long, only the beginning."""
     size: int
     """The number of bytes of the whole line, without its terminator."""
     too_long: bool = False
@@ -90,7 +90,6 @@ class _Utf16File(io.RawIOBase):
         self._rest = b""
 
     def readable(self) -> bool:
-        """Return True."""
         return True
 
     def readinto(self, buffer: Buffer) -> int:
@@ -106,7 +105,6 @@ class _Utf16File(io.RawIOBase):
         return len(part)
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
         super().close()
 
@@ -116,7 +114,7 @@ def read_lines(path: Path, max_bytes: int) -> Iterator[Line]:
     line_number = 0
     with open_bytes(path) as file:
         try:
-            # Two more bytes leave room for the terminator, which does not count.
+            # The terminator does not count, so two more bytes are read.
             while data := file.readline(max_bytes + 2):
                 line_number += 1
                 if line_number == 1:
@@ -163,7 +161,7 @@ def is_json_array(path: Path) -> bool:
     """Return whether a file is a JSON array of objects rather than JSON Lines."""
     body = _beginning_of(path).removeprefix(BOM).lstrip()
     line, _, further = body.partition(b"\n")
-    if further.strip() and line.rstrip().endswith(b"]"):  # The array is one line of several.
+    if further.strip() and line.rstrip().endswith(b"]"):  # One of several lines, each of which is an array.
         return False
     return body.startswith(b"[") and body[1:].lstrip()[:1] in (b"{", b"]")
 
@@ -235,7 +233,8 @@ class _ArrayCutter:
         self._keep(chunk[start:])
 
     def _cross(self, part: bytes, opens: bool) -> Iterator[Line]:
-        """Process the part before a bracket that begins or ends an object or the array, and yield a finished entry."""
+        """Process the part before a bracket that begins or ends an object or the array. Yield an entry if it is
+        complete."""
         if self.depth == 2:
             self._keep(part)
             self.entries += 1
@@ -352,7 +351,7 @@ def refuse_other_formats(path: Path) -> None:
 
 
 def _refuse_nested(path: Path) -> None:
-    """Raise InputError for a file that is one object with a list of records."""
+    """Raise InputError for a file that is one object with a list of records. The error says how to unpack it."""
     start = _beginning_of(path)
     if is_over_lines(path):
         lists = [match[1].decode() for match in _LIST_OF_OBJECTS.finditer(start)]
@@ -368,7 +367,7 @@ def is_over_lines(path: Path) -> bool:
 
 
 def _only_object(path: Path, max_bytes: int) -> Record | None:
-    """Return the record of a file with a single object, such as a file of MATH; None for any other file."""
+    """Return the record of a file that has only one object, such as a file of MATH. Return None for any other file."""
     with open_bytes(path) as file:
         data = file.read(max_bytes + 1)
     only = _parse_line(Line(1, data.removeprefix(BOM), len(data))) if len(data) <= max_bytes else None

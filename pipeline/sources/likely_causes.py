@@ -9,9 +9,9 @@
     a user's verifier that raises an error      checks.py:paid fails on 20 of 20 golds: AttributeError: ...
     a user's verifier that pays every answer    checks.py:paid also pays a wrong answer (7919).
 
-A cause is named if it holds for eight of ten sampled rows. A verifier that compares texts can read any gold, so it is
-named only for short golds that no other verifier reads. Placeholders (`N/A`, `see solution`) are not golds, and do not
-count. The advice is a complete option that can be typed.
+A cause is named if it holds for eight of ten sampled rows. A verifier that compares texts can read any gold. It is
+named only for short golds that no other verifier reads. Placeholders (`N/A`, `see solution`) do not count as golds. The
+advice is a complete option for the command line.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ MOST = 0.8
 ASKED = ("choice", "math", "exact")
 """The verifiers that are tried, the strictest first. `numeric` is left out, since `math` reads all its golds."""
 SHORT_WORDS = 6
-"""The maximum number of words of a gold that is compared as text. Right answers seldom repeat a longer gold."""
+"""The maximum number of words of a gold that is compared as text. Right answers seldom repeat longer golds."""
 DEADLINE_S = 5.0
 """The timeout of a verdict, in seconds."""
 ANOTHER_ANSWER = "7919"
-"""A wrong answer, which a verifier that reads the gold must reject."""
+"""A wrong answer. A verifier that reads the gold must reject it."""
 CODE = "code"
 _NUMERAL = re.compile(r"-?\d+(?:\.\d{3})*(?:[.,]\d+)?(?:/\d+)?")
 """A number in digits: "452", "1.234,5", "3/4"."""
@@ -74,7 +74,7 @@ def cause_of_held(reason: str, rows: Sequence[Row]) -> Cause:
         )
     rows = [row for row in rows if row["gold"] is not None]
     judged_by = {row["verifier"] for row in rows}
-    # For the excluded reasons, the verifier reads the golds, and another verifier would not help.
+    # In the excluded cases the verifier reads the golds, and another verifier does not help.
     if reason not in ("solution_contradicts_gold", "same_gold"):
         if (fault := _fault_of_own_verifier(reason, rows, judged_by)) is not None:
             return fault
@@ -224,7 +224,8 @@ def _fault_of_own_verifier(reason: str, rows: Sequence[Row], judged_by: Collecti
 
 
 def _unsaid_form(name: str, golds: Sequence[str]) -> Cause | None:
-    """Return a cause if a user's verifier reads gold only in a form that it does not declare, such as a box."""
+    """Return a cause if a user's verifier reads gold only in a form, such as a box, that it does not declare. Else
+    None."""
     golds, templates = golds[:ENOUGH_GOLDS], list(RESPONSE_FORMS.values())
     shown = (Item(template.format(gold=gold), gold, name) for template in templates for gold in golds)
     verdicts = list(verify_batch(shown, workers=1, item_deadline_s=DEADLINE_S))
@@ -240,7 +241,8 @@ def _unsaid_form(name: str, golds: Sequence[str]) -> Cause | None:
 
 
 def _readable(names: Sequence[str], golds: Sequence[str]) -> list[list[bool]]:
-    """Return for each verifier whether it reads each gold: accepts a perfect response, and rejects a wrong answer."""
+    """Return for each verifier whether it reads each gold. To read a gold is to accept a perfect response and to reject
+    a wrong one."""
     trials = [
         Item(response or gold, gold, name)
         for name in names
@@ -272,7 +274,7 @@ def _may_be_meant(verifier: str, gold: str) -> bool:
 
 
 def _column_of_golds(metas: Sequence[Mapping[str, Any]], rows: Sequence[Row]) -> str | None:
-    """Return an unused column of golds, which agrees with the rows' solutions or has a usual name."""
+    """Return an unused column of golds. It agrees with the rows' solutions, or has a usual name."""
     with_solution = [(meta, row) for meta, row in zip(metas, rows, strict=True) if row["solution"]]
     for name in dict.fromkeys(name for meta in metas for name in meta if name != "source_id"):
         read = compile_column(gold_spec(name, metas), "gold")

@@ -91,14 +91,14 @@ def programs(columns: Set[str], samples: Samples) -> Layout | None:
         {"prompt": [...], "reward_model": {"ground_truth": "{\"inputs\": [...], \"outputs\": [...]}"}}
         {"question": "Print ...", "inputs": ["3\n"], "outputs": ["6\n"]}
 
-    A source may also have rows without tests. Such rows are judged by their gold if there is a column of golds, else
-    rejected as mixed_source.
+    Rows without tests are judged by their gold if the source has a column of golds. Else they are rejected as
+    mixed_source.
     """
     prompt = find_column("prompt", samples)
     names_verifiers = any(text_of(values.get("verifier")) is not None for values in samples)
     if prompt is None or names_verifiers or (tests := find_tests(samples)) is None:
         return None
-    of_programs = program_layout(prompt, tests, story_columns(samples, prompt))
+    of_programs = program_layout(prompt, tests, story_columns(samples, prompt), samples)
     gold = find_column("gold", samples)
     if gold is not None and gold != tests and not _surely_tests(tests, gold, samples):
         return None
@@ -108,10 +108,8 @@ def programs(columns: Set[str], samples: Samples) -> Layout | None:
 
 
 def _surely_tests(tests: str, gold: str, samples: Samples) -> bool:
-    """Return whether a column surely has tests if there is also a gold column.
-
-    In each row with tests, these are assertions, or there is no gold.
-    """
+    """Return whether a column surely has tests, although there is a gold column. This is true if the tests of each row
+    are assertions, or the row has no gold."""
     tested = [values for values in samples if holds_tests(tests, values)]
     return all(text_of(Column(gold)(values)) is None or has_assertions(tests, values) for values in tested)
 
@@ -139,20 +137,21 @@ def answers(columns: Set[str], samples: Samples) -> Layout | None:
     {"Body": "Tom has 3 apples.", "Question": "How many ...", "Answer": 3}  the story precedes the question
     {"question": "...", "answer": "Let x be ... and so x = 54."}            a reject: sentences without a marked answer
 
-    Rows whose gold is sentences are rejected if more than half of all golds are sentences. If fewer golds are
-    sentences, `verify_gold` holds their rows back.
+    If more than half of all golds are sentences, their rows are rejected. If fewer are, `verify_gold` holds these rows
+    back.
     """
     prompt = find_column("prompt", samples)
     if prompt is None and not columns & {"prompt", "question", "problem", "text"}:
         return None
     prompt = prompt or next(name for name in ("prompt", "question", "problem", "text") if name in columns)
     golds = next((name for name in GOLDS_COLUMNS if any(_is_list(Column(name)(sample)) for sample in samples)), None)
-    # If there is a list of golds, a column `label` may be a class of the record.
+    # If a column has a list of golds, a column `label` may be a class of the record.
     exclude = (prompt, "label") if golds is not None else (prompt,)
     fallbacks = (name for name in ("answer", "solution", "solutions") if name in columns and name not in exclude)
     gold = find_column("gold", samples, exclude=exclude) or next(fallbacks if golds is None else iter(()), None)
     if gold is not None and gold.casefold() == "label" and (worked := next(fallbacks, None)) is not None:
-        gold = worked if boxed_gold_spec(worked, samples) is not None else gold  # Here `label` is a class.
+        # The column `label` is a class.
+        gold = worked if boxed_gold_spec(worked, samples) is not None else gold
     if gold is None and golds is None:
         return None
     layout = Layout(Columns(prompt=ColumnSpec(column=prompt), golds=_spec(golds)))
@@ -170,7 +169,8 @@ def _answer_derivation(columns: Columns, story: StoryColumns, samples: Samples) 
 
 
 def _is_prose(columns: Columns, prompt: str, values: Values, *, alone: bool = True) -> bool:
-    """Return whether the gold of a record is sentences. With `alone`, sentences with a separate answer do not count."""
+    """Return whether the gold of a record is sentences without a separate answer. With `alone` false, sentences that
+    also have a separate answer count."""
     column = compile_column(columns.gold, "gold") if columns.gold is not None else None
     question = values.get(prompt)
     if column is None or not isinstance(column(values), str) or not isinstance(question, str):
@@ -180,12 +180,11 @@ def _is_prose(columns: Columns, prompt: str, values: Values, *, alone: bool = Tr
 
 
 def _texts_of_golds(values: Values, *columns: ColumnSpec | None) -> list[str]:
-    """Return the texts of the golds in these columns."""
     return [text for spec in columns for text in _gold_texts(spec, values)]
 
 
 def _gold_and_solution(prompt: str, gold: str, samples: Samples) -> tuple[ColumnSpec, str | None]:
-    """Return the spec of the gold column, and the column of worked solutions."""
+    """Return the gold column with its extract, and the column of worked solutions or None."""
     if gold in ("solution", "solutions") and (spec := boxed_gold_spec(gold, samples)) is not None:
         return spec, gold if gold == "solution" else None
     spec = gold_spec(gold, samples)
@@ -245,14 +244,14 @@ def _verl(columns: Set[str], samples: Samples) -> Layout | None:
 
 
 PROMPTS = ("goal", "sentence", "stem", "ctx")
-"""Columns of questions in records with options. In records without options these columns may have any content."""
+"""Columns of questions in records with options. In other records, columns with these names may have any content."""
 
 
 def choices(columns: Set[str], samples: Samples) -> Layout | None:
     """Return the layout of questions with options in other columns (`choice_rows`), or None.
 
-    A row without options among rows with options is an open question, judged by `math`, unless its answer is a letter.
-    Raises InputError if answers are indices that may count from 0 or from 1.
+    A row without options is an open question, judged by `math`, unless its answer is a letter. Raises InputError if
+    answers are indices that may count from 0 or from 1.
     """
     if (chosen := find_choices(columns, samples)) is None:
         return None
@@ -342,7 +341,8 @@ def check_spelling(config: SourceConfig) -> None:
 
 @contextmanager
 def source_named(part: SourceConfig, location: str = "") -> Iterator[None]:
-    """Within this context, add the name of one of several sources, and its location in the configuration, to errors."""
+    """Within this context, errors name the source and its location in the configuration, if it is one of several
+    sources."""
     try:
         yield
     except TruegoldError as error:
@@ -366,7 +366,7 @@ def layout_of_preset(name: str, samples: Samples, location: str, taken: Set[str]
 
 
 def guess_layout(samples: Samples) -> Layout:
-    """Return the layout by the names and values of the samples. A role without a column is left out."""
+    """Return the layout, guessed by the names and values of the samples. A role without a column is left out."""
     if (layout := _first_preset(_column_names(samples), samples)) is None:
         gold = find_column("gold", samples)
         spec = None if gold is None else gold_spec(gold, samples)
@@ -375,7 +375,7 @@ def guess_layout(samples: Samples) -> Layout:
 
 
 def choose_layout(config: SourceConfig, location: str, samples: Samples) -> Layout:
-    """Return the layout of a source with prompts and golds, in which configured columns replace the preset's columns.
+    """Return the layout of a source with prompts and golds. Configured columns replace those of the preset.
 
     `location` is the name of the source in errors. Raises ConfigError for an unknown preset or a prompt without gold,
     InputError if no preset fits the columns, or a configured column is missing.
@@ -396,7 +396,7 @@ def choose_layout(config: SourceConfig, location: str, samples: Samples) -> Layo
         )
     columns = _add_id(layout.columns, samples).model_copy(update=configured)
     if "gold" in configured and isinstance(layout.derive, partial) and layout.derive.func is _derive_answer:
-        # Whether golds are sentences is decided again for the configured column.
+        # The configured column decides whether golds are sentences.
         layout = replace(layout, derive=_answer_derivation(columns, layout.derive.args[1], samples))
     if layout.restore is None:
         columns = with_row_columns(columns, config, layout.uses)
@@ -411,8 +411,8 @@ def choose_layout(config: SourceConfig, location: str, samples: Samples) -> Layo
 
 
 def _check_prompts(layout: Layout, location: str, samples: Samples) -> None:
-    """Raise InputError if all records have the same prompt, their golds differ, and another column may be the
-    prompt."""
+    """Raise InputError if the prompt column looks wrong. In this case, all records have the same prompt, their golds
+    differ, and another column may be the prompt."""
     prompt, gold = layout.columns.prompt, layout.columns.gold
     if layout.verifier != "math" or prompt is None or gold is None or len(layout.asks) > 1:
         return
@@ -434,7 +434,6 @@ _BESIDE_PROMPTS = {
     *(name for name in NAMES["response"] if name != "text"),
     *(*NAMES["solution"], *SOURCES, *NAMES["system"], *ROW_COLUMNS),
 }
-"""Columns of texts that are not prompts."""
 
 
 def _may_ask(name: str, samples: Samples) -> bool:
@@ -515,11 +514,11 @@ def _fit_preset(config: SourceConfig, location: str, names: set[str], samples: S
 
 
 class UnusualNamesError(InputError):
-    """The columns of a source are not known by their names."""
+    """The names of a source's columns are not known."""
 
 
 def _answers_in_turns(location: str, name: str, samples: Samples) -> InputError:
-    """Return the error for conversations without a gold column, which explains how to take gold from the last turn."""
+    """Return the error for conversations without a gold column. It explains how to take the gold from the last turn."""
     turn = next(values[name] for values in samples if messages_of(values.get(name)))
     content = "value" if "value" in str(turn) and "from" in str(turn) and "content" not in str(turn) else "content"
     gold = gold_spec(f"{name}.-1.{content}", samples)

@@ -2,10 +2,10 @@ r"""Defines presets of programs: the layouts of datasets with programming proble
 
     {"question": "Add two numbers.", "input_output": "{\"inputs\": [\"1 2\\n\"], \"outputs\": [\"3\\n\"]}", ...}
 
-fits `apps` and becomes a row without gold, verifier `code`, verifier_args `{"type": "stdio", "cases": [{"input":
-"1 2\n", "output": "3\n"}]}`, solution the first of `solutions`. The verifier's own `row_tests` reads the tests. A
-`time_limit` of the source becomes `"limits": {"cpu_s": ...}`. Starter code is put below the problem, since tests call
-the functions that it defines.
+fits `apps`. It becomes a row without gold, with the verifier `code`, verifier_args `{"type": "stdio", "cases":
+[{"input": "1 2\n", "output": "3\n"}]}`, and the first of `solutions` as solution. The verifier's own `row_tests` reads
+the tests. A `time_limit` of the source becomes `"limits": {"cpu_s": ...}`. Starter code defines functions that tests
+call. It is put below the problem.
 
 Datasets of programs share columns of solutions, time limits, starter code and function names:
 
@@ -39,11 +39,10 @@ from truegold.verifiers.code.suite.row_tests import (
 from truegold.verifiers.columns import Samples, Values, text_of
 from truegold.verifiers.row_kinds import TESTS, are_tests, is_test_code, why_no_tests
 from truegold.verifiers.sandbox.local import PYTHON
-from truegold.verifiers.sandbox.toolchains import is_known, language_name
+from truegold.verifiers.sandbox.toolchains import edition_name, is_known, language_name
 from truegold.verifiers.strict_json import parse_structure
 
 _TEST_CASE = re.compile(r"^class\s+\w+\s*\(.*TestCase\)", re.MULTILINE)
-"""A class of unit tests."""
 
 
 def humaneval(columns: Set[str], samples: Samples) -> Layout | None:
@@ -71,7 +70,7 @@ def humaneval(columns: Set[str], samples: Samples) -> Layout | None:
             imports = _INCLUDED.findall(stub) if language in _MAY_REPEAT else []
             code = "\n".join([*imports, "#<INSERT>", "", _REST_OF_BODY.sub("", code)])
             arguments = {"type": "inserted", "language": language, "code": code}
-            return Derived(arguments, f"{stub}\n{body}" if body else None)
+            return Derived(arguments, f"{stub}\n{body}" if body else solution_of(values, *_SOLUTIONS))
         if body and body[0].isspace() and stub[-1:] not in ("", "\n"):
             stub += "\n"
         kind = "unittest" if _TEST_CASE.search(code) else "asserts"
@@ -87,20 +86,32 @@ _LANGUAGES = ("language", "lang", "programming_language")
 _INCLUDED = re.compile(r"^[ \t]*(?:#[ \t]*include|using namespace|import|use)\b[^\n]*", re.MULTILINE)
 """An import at the beginning of a program."""
 _MAY_REPEAT = ("c", "cpp", "java", "perl")
-"""Languages in which the imports of the stub can stand before a program that repeats them."""
+"""Languages in which a program may repeat imports of the starter code."""
 _REST_OF_BODY = re.compile(r"\A\s*\}[ \t]*\n")
-"""The end of the function that the prompt opened, with which the tests of MultiPL-E begin."""
+"""The end of a function that the prompt opened. The tests of MultiPL-E begin with it."""
 
 
 def _foreign_language(values: Values, test: str) -> str | None:
     """Return the language of test code, named by a column or by the id (CPP/0), or None if the code is Python."""
     code = values.get(test)
-    if not isinstance(code, str) or not isinstance(parse_structure(code), str):
-        return None
+    return _named_language(values, code) if isinstance(code, str) and isinstance(parse_structure(code), str) else None
+
+
+def _named_language(values: Values, code: str | None) -> str | None:
+    """Return the language that a column or the id names, or None if it names none, or if it or the code is Python."""
     texts = [text_of(values.get(name)) or "" for name in (*_LANGUAGES, "task_id")]
-    names = (language_name(text.partition("/")[0]) for text in texts)
-    language = next((name for name in names if is_known(name)), PYTHON)
-    return None if language == PYTHON or parse(code) is not None else language
+    names = (edition_name(text.partition("/")[0]) for text in texts)
+    language = next((name for name in names if is_known(language_name(name))), PYTHON)
+    return None if language_name(language) == PYTHON or (code and parse(code) is not None) else language
+
+
+def _with_settings(arguments: dict[str, Any], values: Values, solution: str | None) -> dict[str, Any]:
+    """Return arguments with the language, the time limit, the checker and the interactor in other columns."""
+    if arguments["type"] in ("stdio", "calls") and (language := _named_language(values, solution)):
+        arguments = {"language": language, **arguments}
+    if limits := limits_of(values):
+        arguments["limits"] = limits
+    return arguments | programs_of(values) if arguments["type"] == "stdio" else arguments
 
 
 def leetcode(columns: Set[str], samples: Samples) -> Layout | None:
@@ -238,8 +249,11 @@ def _paired(values: Values) -> Mapping[str, Any] | None:
     return {"inputs": inputs, "outputs": outputs, **({"fn_name": name} if name else {})}
 
 
-def program_layout(prompt: str, tests: str, stories: StoryColumns) -> Layout:
-    """Return the layout of programs with their tests in the column `tests`, and the prompt in `stories`."""
+def program_layout(prompt: str, tests: str, stories: StoryColumns, samples: Samples = ()) -> Layout:
+    """Return the layout of programs with their tests in the column `tests`, and the prompt in `stories`.
+
+    samples: records that show which columns name the language of the programs, rather than of the text.
+    """
     column, values_of_prompt = Column(tests), Column(prompt)
 
     def derive(values: Values) -> Derived:
@@ -248,10 +262,7 @@ def program_layout(prompt: str, tests: str, stories: StoryColumns) -> Layout:
             raise Unusable("mixed_source", f"the column {tests} {why_no_tests(column(values))}")
         solution = solution_of(values, *(name for name in _SOLUTIONS if name not in (prompt, tests)))
         arguments = read_tests_value(values, value, tests, function_name(values), solution)
-        if limits := limits_of(values):
-            arguments["limits"] = limits
-        if arguments["type"] == "stdio":
-            arguments |= programs_of(values)
+        arguments = _with_settings(arguments, values, solution)
         statement = stories.whole_prompt(values) or read_prompt(values_of_prompt(values))[0]
         return Derived(arguments, solution, with_starter({**values, prompt: statement}, prompt))
 
@@ -263,6 +274,7 @@ def program_layout(prompt: str, tests: str, stories: StoryColumns) -> Layout:
         *SETUP,
         "canonical_solution",
         "reference_solution",
+        *(name for name in _LANGUAGES if any(_named_language({name: each.get(name)}, None) for each in samples)),
     }
     return _layout(_column(prompt), derive, used - {prompt})
 
@@ -270,8 +282,8 @@ def program_layout(prompt: str, tests: str, stories: StoryColumns) -> Layout:
 _PROBLEMS = ("problem_description", "question_content", "problem", "question", "description", "content")
 _TEST_PARTS = ("public_tests", "private_tests", "generated_tests")
 _USED_WITH_TESTS = ("solution", "starter_code", "checker", "interactor")
-"""Columns that are used completely, and are therefore not stored in `meta`. Columns with several solutions or with time
-limits are stored, because they may be used only in part."""
+"""Columns that are used completely, and are not stored in `meta`. Columns with several solutions or with time limits
+are stored, because only a part of them may be used."""
 
 
 def _layout(prompt: ColumnSpec, derive: Callable[[Values], Derived], uses: Iterable[str]) -> Layout:
@@ -279,7 +291,8 @@ def _layout(prompt: ColumnSpec, derive: Callable[[Values], Derived], uses: Itera
 
 
 def _from_tests(problem: str, *columns: str) -> Callable[[Values], Derived]:
-    """Return the `derive` for tests in one or several columns, with the other columns that such datasets share."""
+    """Return the `derive` for tests in one or several columns. It also reads the other columns that such datasets
+    share."""
 
     def derive(values: Values) -> Derived:
         tests = values.get(columns[0])
@@ -288,10 +301,7 @@ def _from_tests(problem: str, *columns: str) -> Callable[[Values], Derived]:
         solution = solution_of(values, "solution", "solutions")
         hints = [text_of(values.get("starter_code")), solution]
         arguments = read_tests(tests, columns[0], function_name(values), hints)
-        if limits := limits_of(values):
-            arguments["limits"] = limits
-        if arguments["type"] == "stdio":
-            arguments |= programs_of(values)
+        arguments = _with_settings(arguments, values, solution)
         return Derived(arguments, solution, with_starter(values, problem))
 
     return derive
@@ -306,7 +316,7 @@ def _first_column(columns: Set[str], *names: str) -> ColumnSpec | None:
 
 
 TIME_LIMITS_S = (0.01, 120.0)
-"""The bounds of a time limit in seconds. A time limit outside of them is a mistake of the source, and is left out."""
+"""The bounds of a time limit in seconds. Other time limits are mistakes of the source, and are left out."""
 
 PYTHON3 = 3
 """The number for Python 3 among the languages of solutions in CodeContests."""
@@ -353,7 +363,7 @@ def solution_of(values: Values, *columns: str) -> str | None:
     """Return the first solution in the columns, without the code block around it, or None."""
     for column in columns:
         value = values.get(column)
-        # A program may also begin with a bracket. Only a JSON list is a list of solutions.
+        # A program may also begin with a bracket. Only a JSON list has several solutions.
         if isinstance(solutions := parse_structure(value), list):
             value = solutions
         if isinstance(value, Mapping):
@@ -367,7 +377,7 @@ def solution_of(values: Values, *columns: str) -> str | None:
 
 
 def solution_column(samples: Samples, taken: Set[str]) -> ColumnSpec | None:
-    """Return the column of solutions by its name, if a column of tests is configured; None without such a column."""
+    """Return the column of solutions by its name, or None. It is for sources with a configured column of tests."""
 
     def is_text(value: Any) -> bool:
         return text_of(value) is not None and isinstance(value, str) and not isinstance(parse_structure(value), list)
@@ -385,7 +395,7 @@ def programs_in_python3(solutions: Mapping[str, Any]) -> list[Any]:
 
 
 def with_starter(values: Values, column: str) -> str | None:
-    """Return the problem, with the starter code below it unless the problem already contains it."""
+    """Return the problem. Starter code is put below it unless the problem contains the code."""
     problem, starter = text_of(read_prompt(values.get(column))[0]), text_of(values.get("starter_code"))
     if problem is None or starter is None or starter.strip() in problem:
         return problem

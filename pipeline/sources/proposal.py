@@ -62,17 +62,17 @@ from truegold.verifiers.decimal_commas import MIN_SIGNS, CommaUse, comma_use, ma
 from truegold.verifiers.row_kinds import are_tests
 
 COUNT_BYTES = 4 * 2**30
-"""The size in bytes up to which the lines of a file are counted."""
+"""The size in bytes up to which the lines of a file are counted. Lines of larger files are not counted."""
 SPREAD_RECORDS = 20_000
-"""The number of first records from which 100 are sampled to choose the verifier."""
+"""The verifier is chosen by 100 records. They are sampled from this number of first records."""
 READ_BYTES = 2**25
-"""The size in bytes up to which CSV, an array, or a compressed file is read to count its records."""
+"""CSV, an array, or a compressed file is read to count its records if it has at most this size, in bytes."""
 BLOCK = 2**20
 """The maximum length of a row that is read while records are counted, in bytes."""
 OTHER_ENCODING = 0.1
-"""The share of records with invalid UTF-8 above which a file has another encoding."""
+"""A file has another encoding if more than this share of its records have invalid UTF-8."""
 RISING_ROWS = 5
-"""The minimum number of rising numbers that count as a numbering. Fewer may rise by chance."""
+"""The minimum number of rising numbers in a column that numbers the rows. Fewer numbers may rise by chance."""
 PROBLEM_WORDS = 3
 """The minimum mean number of words in a column of problems."""
 NAME_WORDS = 8
@@ -85,7 +85,7 @@ Rejected = LossCount[tuple[Reject, Values]]
 
 @dataclass(frozen=True)
 class Proposal:
-    """A proposal for the settings of a file, with the rows that its first records become."""
+    """A proposal for the settings of a file, with the rows that its first records become under these settings."""
 
     source: FileSource
     """The source with the proposed settings: columns that were found by their texts, and a verifier for the golds."""
@@ -96,12 +96,13 @@ class Proposal:
     spread: Sequence[Row]
     """The rows from records that are spread over the file."""
     rejected: Rejected
-    """The rejects among the first records, by reason, each with its values (none if it could not be read)."""
+    """The rejects among the first records, by reason, with their values. A record that could not be read has no
+    values."""
     commas: str = ""
     """A remark on golds with commas, empty for none."""
 
     def shown_rows(self, least: int, most: int) -> list[Row]:
-        """Return sample rows: one for each verifier and kind of gold, and further first rows up to `least`."""
+        """Return sample rows: at least one for each verifier and kind of gold, and further first rows up to `least`."""
         kinds: dict[tuple[str, str], Row] = {}
         for row in (*self.rows, *self.spread):
             note = gold_note(row["gold"], "math") if row["gold"] is not None else None
@@ -124,7 +125,7 @@ class Proposal:
             gold = self.layout.columns.gold
             samples = [values for _, values in rejects]
             cause = cause_of_rejects(reason, samples, None if gold is None else gold.column)
-            # A remedy may have two spellings. The second is an option of the commands that show proposals.
+            # A remedy may have two spellings, the second for the commands that show proposals.
             remedy = cause.remedy.rpartition(", or ")[2] or REMEDIES.get(reason, "")
             first = rejects[0][0]
             advice = " ".join(filter(None, (cause.cause, remedy)))
@@ -199,7 +200,7 @@ def propose(source: FileSource) -> Proposal:
 
 
 def gold_with_comma(rows: Sequence[Row]) -> tuple[CommaUse, str] | None:
-    """Return the use of commas in golds that `math` judges, and an example; None if their use is clear."""
+    """Return the use of commas in golds that `math` judges, with an example. Return None if the use is clear."""
     rows = [row for row in rows if row["gold"] and row["verifier"] == "math" and '"comma"' not in row["verifier_args"]]
     golds = [row["gold"] or "" for row in rows]
     signs = list(filter(may_be_otherwise, golds))
@@ -226,7 +227,7 @@ def first_records(source: FileSource, rejects: list[Reject]) -> tuple[list[Recor
 
 
 def spread_records(source: FileSource) -> list[Record]:
-    """Return records that are spread over a file, since it may be sorted by kind."""
+    """Return records that are spread over a file. The file may be sorted by kind."""
     path = Path(source.path).expanduser()
     counts = (SPREAD_RECORDS, count_records(path, source.format), source.limit)
     records = min(count for count in counts if count is not None)
@@ -250,7 +251,7 @@ def _build(source: FileSource, layout: Layout, records: Sequence[Record], reject
 
 
 def columns_by_texts(samples: Samples) -> Columns | None:
-    """Return the roles of columns by their texts alone; None if no column of problems, or none of answers, is found."""
+    """Return the roles of columns by their texts alone. Return None without a column of problems or of answers."""
     names = dict.fromkeys(name for values in samples for name in values)
     texts = {name: [text_of(values.get(name)) or "" for values in samples] for name in names}
     filled = [name for name in names if sum(map(bool, texts[name])) >= MOST * len(samples)]
@@ -304,11 +305,12 @@ def columns_by_texts(samples: Samples) -> Columns | None:
 _ID_NAME = re.compile(
     r"(?:.*[^a-z])?(?:id|nr|no|num|number|nummer|numero|index|row|key|n|lp|sira)|#|序号|番号|번호|номер|.*(?<=[a-z])(?:Id|ID|Nr|No)"
 )
-"""Names of numberings, in lower case except for the last alternative: `Nr`, `No.`, `Lfd. Nr.`, `taskId`."""
+"""Names of columns that number rows, such as `Nr`, `No.`, `Lfd. Nr.` and `taskId`. All are in lower case except the
+last."""
 
 
 def _id_by_values(samples: Samples, layout: Layout) -> str | None:
-    """Return the column that has a name of a numbering and distinct whole numbers, or None."""
+    """Return the column that has such a name (_ID_NAME) and distinct whole numbers, or None."""
     taken = {spec.column.split(".")[0] for _, spec in layout.columns if spec is not None} | layout.uses
 
     def numbers(name: str) -> bool:
@@ -320,7 +322,7 @@ def _id_by_values(samples: Samples, layout: Layout) -> str | None:
 
 
 def _is_called_id(name: str) -> bool:
-    """Return whether a column has the name of a numbering."""
+    """Return whether a column has a name of _ID_NAME."""
     plain = unicodedata.normalize("NFKD", name.strip().rstrip(".°º")).encode("ascii", "ignore").decode() or name
     return any(map(_ID_NAME.fullmatch, (plain, plain.lower())))
 
@@ -334,7 +336,7 @@ def _is_program(text: str) -> bool:
 
 
 def _is_sentence(name: str) -> bool:
-    """Return whether the name of a column is a text of a record instead: a question, or more than NAME_WORDS words."""
+    """Return whether the name of a column is a text of a record: a question, or more than NAME_WORDS words."""
     return _asks(name) or count_words(name) > NAME_WORDS
 
 
@@ -343,7 +345,6 @@ def _asks(text: str) -> bool:
 
 
 def _count_rows(texts: Sequence[str]) -> bool:
-    """Return whether a column numbers the rows consecutively."""
     numbers = [int(text) for text in texts if text.isdecimal()]
     return len(numbers) == len(texts) and all(after - before == 1 for before, after in pairwise(numbers))
 

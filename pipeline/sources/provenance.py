@@ -7,8 +7,7 @@ The provenance of a row is its origin and its licence. Both are stored when the 
 
 The columns of a row take precedence over the configuration of its source. Without columns and configuration, the
 licence is unknown, and the origin is the name of the source. Licence and origin are stored in `meta`, which every stage
-preserves. If deduplication keeps one of several copies, it keeps this row's licence and origin, and not those of the
-dropped copies.
+preserves. Of several copies, deduplication keeps one with its own licence and origin.
 
 An exported record carries its whole row in an additional column, so that the row can be restored:
 
@@ -86,9 +85,10 @@ FLAGS = "flags"
 """The name of the note with the flags that a row had at an earlier export."""
 _LOCATIONS = (CARRIED, f"extra_info.{CARRIED}", f"metadata.{CARRIED}", "output")
 _IS_CARRIED = re.compile(r'"content":.*"verifier_args":', re.DOTALL)
-"""A quick test: matches the JSON text of a carried row."""
+"""A quick test: matches the JSON text of a row in an exported record."""
 _PROMPTS = ("prompt", "messages", "input", "responses_create_params.input", "question")
-"""Columns of the prompt. In NeMo-Gym, the model sees `input`, which may have a system message, and not `question`."""
+"""Columns of the prompt. In NeMo-Gym, the model sees `input`, which may have a system message. It does not see
+`question`."""
 
 
 PROMPT_MARK = "{prompt}"
@@ -98,7 +98,7 @@ PROMPT_MARK = "{prompt}"
 def carry(row: Row, provenance: Provenance, flags: Sequence[str] = (), user: str = PROMPT_MARK) -> str:
     """Return the JSON text by which an exported record carries its row.
 
-    `user` is the template of the user message. If it is not the plain prompt, template and prompt are carried as well.
+    `user` is the template of the user message. If it is not the plain prompt, the text also has template and prompt.
     """
     carried = {name: value for name, value in row.items() if name != "prompt" or user != PROMPT_MARK}
     around = {} if user == PROMPT_MARK else {"user": user}
@@ -106,7 +106,7 @@ def carry(row: Row, provenance: Provenance, flags: Sequence[str] = (), user: str
 
 
 def _problem_in(message: str, carried: Mapping[str, Any]) -> str:
-    """Return the carried prompt if the user message is still the template filled with this prompt, else the message."""
+    """Return the stored prompt if the user message is the template filled with this prompt. Else return the message."""
     user, prompt = carried.get("user"), carried.get("prompt")
     is_made = (
         isinstance(user, str)
@@ -125,7 +125,7 @@ def earlier_flags(row: Row) -> list[str]:
 
 
 def exported(columns: Set[str], samples: Samples) -> Layout | None:
-    """Return the layout of a file that `truegold export` wrote, in any format, by which its rows are restored.
+    """Return the layout of a file that `truegold export` wrote, in any format. It restores the rows of the file.
 
     In a conversation, the last user message is the prompt, and the messages before it are the context.
     """
@@ -181,7 +181,7 @@ def _restored_meta(carried: Mapping[str, Any]) -> Mapping[str, Any]:
     meta = dict(meta) if isinstance(meta, Mapping) else {}
     notes = meta.get(NOTES)
     stated = {name: carried[name] for name in ("license", "origin") if carried.get(name)}
-    # Keep the flags of the earlier export, so that another export has them, too.
+    # Another export should have the flags of the earlier one, too.
     flags = {FLAGS: carried["flags"]} if carried.get("flags") else {}
     meta[NOTES] = {**stated, **(notes if isinstance(notes, Mapping) else {}), **flags}
     return meta

@@ -29,7 +29,7 @@ EXCERPT_CHARS = 200
 """The maximum number of characters of a record that a reject quotes."""
 
 LOOK_AHEAD = 100
-"""The number of first records by which the roles of columns are found. Some of them may lack columns."""
+"""The roles of columns are found by this number of first records. Some of them may lack columns."""
 
 LOOK_AHEAD_BYTES = 2**20
 """The number of bytes of first records after which `look_ahead` stops."""
@@ -44,12 +44,13 @@ class Record:
     values: Mapping[str, Any]
     """The record's values by column."""
     size: int
-    """The approximate number of bytes of the record, which bounds the memory of `look_ahead`."""
+    """The approximate number of bytes of the record. It bounds the memory of `look_ahead`."""
     file: str | None = None
     """The file of the record and its row there, for a source of several files: `part1.jsonl:21`."""
 
     def excerpt(self) -> str:
-        """Return the beginning of the values as JSON, or of the column names if the values are nested too deeply."""
+        """Return the beginning of the values as JSON. If they are nested too deeply, return the names of the
+        columns."""
         try:
             text = json.dumps(self.values, default=lambda value: f"<{type(value).__name__}>")
         except RecursionError:
@@ -100,7 +101,7 @@ def beginning(text: str, chars: int = EXCERPT_CHARS) -> str:
 
 
 def value_size(values: Mapping[str, Any]) -> int:
-    """Return the total length of all top-level texts and bytes, as a cheap size for formats without lines."""
+    """Return the total length of all top-level texts and bytes. It is a cheap size for formats without lines."""
     return sum(len(value) for value in values.values() if isinstance(value, str | bytes))
 
 

@@ -5,15 +5,15 @@
 becomes `prompt="Natalia sold ..." gold="72" solution="... #### 72" verifier="math" verifier_args="{}" source_row=1
 meta={"level": "easy", "source_id": "0"}`.
 
-The verifier is set by the configuration, else by the row's column, else by the layout. `verifier_args` of all three are
-merged, with the same precedence. Columns that were not used completely are stored in `meta`.
+The verifier comes from the configuration, else from the row's column, else from the layout. `verifier_args` of all
+three are merged in the same order of precedence. A column of which a part was not used is stored in `meta`.
 
 A row with the verifier `code` has its tests in its arguments, or else in a column with a usual name:
 
     {"prompt": "Add.", "verifier": "code", "tests": ["assert add(1, 2) == 3"]}
     {"prompt": "Add.", "verifier": "code", "verifier_args": {"entry_point": "add"}, "test": "def check(candidate): ..."}
 
-Both become `verifier_args.tests`. A row with the verifier `code` and without tests is a reject, `missing_tests`.
+Both become `verifier_args.tests`. A row with the verifier `code` that has no tests is rejected as `missing_tests`.
 
 `RowWarnings` counts rows that were kept although a part of them was left out or not understood:
 
@@ -82,10 +82,10 @@ SPLIT_WORDS = {
     **dict.fromkeys(("test", "testing", "validation", "valid", "val", "dev", "development"), "heldout"),
     **dict.fromkeys(("eval", "evaluation", "heldout", "holdout", "测试", "测试集", "验证", "验证集"), "heldout"),
 }
-"""The splits by the words of a column `split`, in lower case and without spaces, hyphens and underscores. `test_sft` is
-read by its first word."""
+"""Words of a column `split` -> the split. Words are in lower case, without spaces, hyphens and underscores. Of
+`test_sft`, the first word is read."""
 DOMAINS = {"code": "code", "choice": "choice", "math": "math"}
-"""The domain of rows by their verifier."""
+"""Verifier -> the domain of its rows."""
 MEASURES = ("format", "length")
 """Verifiers that measure the form of a response, and need no gold."""
 CODE_SETTINGS = ("reward", "stop", "limits")
@@ -97,7 +97,7 @@ CACHED_BYTES = 1000
 def with_row_columns(columns: Columns, config: SourceConfig, used: frozenset[str]) -> Columns:
     """Return the columns of a layout with ROW_COLUMNS added, unless they have another role or column in the layout.
 
-    `used` has columns that the layout reads by itself. With a configured verifier, the column `verifier` is not added.
+    `used` has the columns that the layout reads. With a configured verifier, the column `verifier` is not added.
     """
     taken = {spec.column.split(".")[0] for _, spec in columns if spec is not None} | used
     free = [name for name in ROW_COLUMNS if getattr(columns, name) is None and name not in taken]
@@ -109,8 +109,7 @@ def with_row_columns(columns: Columns, config: SourceConfig, used: frozenset[str
 def read_verifier(value: Any, column: str, trusted: bool) -> str | None:
     """Return the verifier that a row names, or None. Raises Unusable if it does not exist.
 
-    `trusted` is true if rows may name a verifier by its import string, which loads code. The configuration has to allow
-    that.
+    `trusted`: whether rows may name a verifier by import string, which loads code. The configuration must allow it.
     """
     if _is_empty(value):
         return None
@@ -161,7 +160,7 @@ def read_arguments(value: Any, column: str) -> dict[str, Any]:
         return {}
     if not isinstance(structure, Mapping):
         raise Unusable("invalid_verifier_args", f"column {column!r} holds no JSON object")
-    # In a table of structs, keys that only other rows have are null.
+    # In a table of structs, a key that only other rows have is null in this row.
     arguments = {name: option for name, option in structure.items() if option is not None}
     if OTHER_GOLDS in arguments:
         arguments[OTHER_GOLDS] = listed_golds(arguments[OTHER_GOLDS], f"{column}.{OTHER_GOLDS}")
@@ -187,7 +186,7 @@ def check_arguments(verifier: str, arguments: Mapping[str, Any], complete: bool)
 
 
 def read_split(value: Any) -> str | None:
-    """Return the split of a row, train or heldout; train for an empty value, and None for an unknown word."""
+    """Return the split of a row: `train` or `heldout`. An empty value gives `train`, an unknown word None."""
     if _is_empty(value):
         return "train"
     if not isinstance(value, str):
@@ -211,7 +210,7 @@ def _known() -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _mistake_in(name: str, trusted: bool) -> str | None:
-    """Return why a verifier cannot be used, or None. The result is cached, since rows repeat a few names."""
+    """Return why a verifier cannot be used, or None. The result is cached, because rows repeat a few names."""
     if name in _known():
         return None
     if split_spelling(name) is None:
@@ -300,11 +299,9 @@ class RowBuilder:
         return row
 
     def _as_prepared(self, values: Values, gold: str | None, verifier_args: str) -> tuple[str | None, str]:
-        """Return gold and arguments with the last box as the only gold, for the row's id.
-
-        Prepared copies of a data set often have only the last box. A row with several boxes gets the same id as such
-        copies, and shares the decisions about them.
-        """
+        """Return gold and arguments with the last box as the only gold. The row's id is computed from them. Prepared
+        copies of a data set often have only the last box. So a row with several boxes has the same id as its copies,
+        and shares review decisions with them."""
         column = self.columns.get("gold")
         text = column.text(values) if column is not None and column.extract is last_boxed else None
         if text is None or text == gold:
@@ -314,7 +311,7 @@ class RowBuilder:
         return text, dump_json(arguments)
 
     def _with_all_letters(self, row: Row, values: Values) -> Row:
-        """Return the row with a list of letters joined into one gold, if its prompt lists options by these letters."""
+        """Return the row with a list of letters joined into one gold, if the prompt's options have these letters."""
         arguments = orjson.loads(row["verifier_args"])
         golds = [row["gold"] or "", *arguments.pop(OTHER_GOLDS, ())]
         column = self.columns.get("gold")
@@ -344,7 +341,7 @@ class RowBuilder:
             if config.verifier is None:
                 read_verifier(carried.verifier, "truegold.verifier", trusted=True)
             return carried
-        # A configured verifier takes precedence over the rows' verifiers.
+        # The verifier of the configuration takes precedence over those of rows.
         named = None
         if config.verifier is None and (column := columns.get("verifier")) is not None:
             trusted = config.columns.verifier is not None or column(values) == layout.verifier
@@ -409,7 +406,8 @@ class RowBuilder:
         return text
 
     def _conversation(self, values: Mapping[str, Any]) -> AskedConversation:
-        """Return the question and its context. Raises Unusable for parts that a row cannot carry, unless allowed."""
+        """Return the question and its context. Raises Unusable for parts that a row cannot have, unless these are
+        allowed."""
         column = self.columns["prompt"]
         struct = values.get(column.root) if column.name not in values else None
         beside = (values, struct) if isinstance(struct, Mapping) else (values,)
@@ -423,7 +421,7 @@ class RowBuilder:
     def _golds(
         self, values: Mapping[str, Any], gold: Column | None, verifier: str, arguments: Mapping[str, Any]
     ) -> list[str]:
-        """Return the accepted golds of a record, the row's gold first. Without need for golds, the list is empty."""
+        """Return the accepted golds of a record, the row's gold first. The list is empty if no gold is needed."""
         arguments = {**arguments, **self.config.verifier_args}
         several, others = self.columns.get("golds"), self.columns.get(OTHER_GOLDS)
         golds: list[str] = []
@@ -452,16 +450,14 @@ class RowBuilder:
         return golds + (listed_golds(others(values), others.name) if others is not None else [])
 
     def _is_program(self, gold: Column, verifier: str) -> bool:
-        """Return whether the gold column has worked solutions, and this row's verifier runs programs."""
         solution = self.columns.get("solution")
         is_solution = gold.name in NAMES["solution"] or (solution is not None and solution.name == gold.name)
         return self.config.columns.gold is None and is_solution and judges_solutions(resolve(verifier))
 
     def _own_arguments(self, values: Mapping[str, Any], verifier: str, named: str | None) -> dict[str, Any]:
-        """Return the row's own arguments, checked against its verifier."""
         column = self.columns.get("verifier_args")
         arguments = read_arguments(column(values), column.name) if column is not None else {}
-        # If the configuration replaces the row's verifier, the row's options belong to another verifier.
+        # If the configuration replaces the row's verifier, the options in the row belong to the replaced verifier.
         named_column = self.columns.get("verifier") or Column("verifier")
         meant = text_of(named_column(values)) if self.config.verifier is not None else None
         if (arguments or named) and meant in (None, verifier):
@@ -470,10 +466,8 @@ class RowBuilder:
         return arguments
 
     def _meta(self, values: Mapping[str, Any], kept: Set[str]) -> dict[str, Any]:
-        """Return the values that were not used completely. Columns of the roles in `kept` are also returned.
-
-        A column of which an extract used a part is returned, and so are the other keys of a struct.
-        """
+        """Return the values of which a part was not used, and the columns of the roles in `kept`. Examples are a column
+        of which an extract used a part, and the other keys of a struct."""
         meta = {name: value for name, value in values.items() if name not in self.layout.uses}
         for field_name, column in self.columns.items():
             if column.extract is not None or field_name in kept:
@@ -531,7 +525,7 @@ def read_tests_column(values: Values, column: str, arguments: Mapping[str, Any])
 
 
 def _holds_tests(arguments: Mapping[str, Any]) -> bool:
-    """Return whether arguments have tests, or faulty tests, which `vet_tests` reports."""
+    """Return whether arguments have tests. Faulty tests count, because `vet_tests` reports them."""
     tests = arguments.get("tests")
     if tests is not None and not isinstance(tests, Mapping):
         return not _is_no_test(tests)
@@ -596,5 +590,5 @@ def is_heldout(identity: str, share: float) -> bool:
 
 
 def heldout_hash(identity: str) -> int:
-    """Return a 32-bit hash for holding out rows, which is independent of other hashes of the id."""
+    """Return a 32-bit hash of an id. It decides whether the row is held out, and is independent of other hashes."""
     return int.from_bytes(hashlib.sha256(b"heldout:" + identity.encode()).digest()[:4], "big")

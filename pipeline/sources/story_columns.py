@@ -24,8 +24,11 @@ STORIES = ("Body", "body", "passage", "article", "paragraph", "story", "narrativ
 CONTEXTS = ("context", "contexts", "document", "premise", "background", "evidence")
 """Columns that are either part of the problem, or notes about the row.
 
-Such a column is part of the problem in any of these cases: questions have options; questions refer to a text; one
-question is asked about several texts; the column contains the answers; it is a premise that is empty in some rows.
+Such a column is part of the problem in any of these cases:
+- questions have options, or refer to a text
+- one question is asked about several texts
+- the column contains the answers
+- it is a premise that is empty in some rows
 """
 PREMISES = ("context", "premise")
 """Columns that are part of the problem if they are empty in some rows."""
@@ -47,7 +50,7 @@ _UNWRAPPED = re.compile(
     r"\s*<[|｜](?:im_start\|>)?user(?:[|｜]>)?(?P<text>.*?)(?:<\|im_end\|>\s*)?<[|｜](?:im_start\|>)?assistant(?:[|｜]>)?\s*",
     re.IGNORECASE | re.DOTALL,
 )
-"""A question in the tokens of a chat template. The tokens are removed, since the model's own template adds them."""
+"""A question in the tokens of a chat template. They are removed, because the model's own template adds them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +103,8 @@ def story_columns(
 ) -> StoryColumns:
     """Return the columns of the prompt in sample records.
 
-    `golds` has the golds of each record, by which columns with answers and solutions are recognised. A solution is
-    never part of a prompt.
+    `golds` has the golds of each record. Columns of answers and solutions are recognised by them. A solution is never
+    part of a prompt.
     """
     columns = dict.fromkeys(name for values in samples for name in values)
 
@@ -172,20 +175,19 @@ def are_solutions(asked: Sequence[Asked]) -> bool:
 
 
 ENDING = 120
-"""The number of last characters of a text in which an announced answer makes the text a solution."""
+"""An answer that is announced within this number of characters at the end of a text makes the text a solution."""
 _ANNOUNCED = re.compile(
     r"\b(?:answer|solution|result)s?\b(?:\s+(?:to|of|for)\s+[^.?!]{1,60}?)?\s*(?:is|are|was|equals|[:=])"
     r"|\\boxed\s*\{|####|(?:正确)?(?:答案|结果)(?:就?是|为|[:：])|(?<![回问])答[:：]",
     re.IGNORECASE,
 )
-"""Words that announce an answer."""
 _STEPS = re.compile(r"[=≈]|\b(?:equals|so|therefore|thus|hence|gives|get|makes?)\b|因此|所以|得", re.IGNORECASE)
 """Signs of a derivation."""
 _AMOUNT = re.compile(r"\d+(?:[.,]\d+)*")
 _CONTENT = re.compile(r"[a-z]{4,}|(?=([\u4e00-\u9fff]{2}))")
 """A word of four or more letters, or two neighbouring Chinese characters."""
 _COMMON = frozenset("what which when where from that this with many much does have find value problem level".split())
-"""Words of most questions, which do not show that a question is about a text."""
+"""Words of most questions. They do not show that a question is about a text."""
 
 
 def _announces(text: str, gold: str) -> bool:
@@ -200,7 +202,7 @@ def _announces(text: str, gold: str) -> bool:
 
 
 def _works_out(text: str, question: str, gold: str) -> bool:
-    """Return whether a text derives gold, at its end, from numbers of the question."""
+    """Return whether a text derives the gold, at its end, from numbers of the question."""
     numbers, gold = set(_AMOUNT.findall(question)), gold.strip().strip("$")
     head, mark, unit = text.strip().rpartition(gold)
     if not (mark and numbers and gold and gold not in question) or len(unit) > ENDING // 6 or _AMOUNT.search(unit):
@@ -210,7 +212,7 @@ def _works_out(text: str, question: str, gold: str) -> bool:
 
 
 def _stands_alone(question: str, text: str, gold: str) -> bool:
-    """Return whether a question about numbers does not need a text, which contains gold only by chance."""
+    """Return whether a question about numbers needs no text. The text then contains the gold only by chance."""
     numbers = set(_AMOUNT.findall(question))
     if not numbers or _AMOUNT.fullmatch(gold) is None:
         return False
@@ -224,11 +226,12 @@ def _content_words(text: str) -> set[str]:
 
 
 _SHORT = re.compile(r".|\d{1,2}")
-"""A gold so short that many texts contain it by chance."""
+"""A gold so short that texts contain it by chance."""
 
 
 def _is_asked_about(name: str, samples: Samples, prompt: str, golds: Sequence[Sequence[str]]) -> bool:
-    """Return whether questions are about the text in a column: it has their answers, or they refer to it."""
+    """Return whether questions are about the text in a column: the text has the answers, or the questions refer to
+    it."""
     if not (pairs := _asked_of(name, samples, prompt, golds)):
         return False
     answered = sum(
@@ -236,12 +239,12 @@ def _is_asked_about(name: str, samples: Samples, prompt: str, golds: Sequence[Se
         for text, question, few in ((text, question, accepted[:1]) for text, question, accepted in pairs)
     )
     pointing = sum(POINTS.search(question) is not None for _, question, _ in pairs)
-    # If the same question is asked about several texts, it needs its text.
+    # A question that is asked about several texts needs its text.
     texts_of: dict[str, set[str]] = {}
     for text, question, _ in pairs:
         texts_of.setdefault(question, set()).add(text)
     repeated = sum(len(texts) > 1 for texts in texts_of.values())
     if 2 * answered >= len(pairs) or 2 * pointing >= len(pairs) or 4 * repeated >= len(texts_of):
         return True
-    # Unlike notes, a premise is empty in rows whose question needs none.
+    # A premise is empty in rows whose question needs none. Notes are always filled.
     return name.lower() in PREMISES and any(name in values and not values[name] for values in samples)

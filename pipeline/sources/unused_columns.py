@@ -5,7 +5,7 @@
         pre_text (a text: do questions need it?)
 
 A column is used if its text is in the prompt, the context, the gold, the solution or the verifier's arguments. Other
-columns are stored in `meta`. A dry run lists all of them; `ingest` lists those on which a verdict may depend.
+columns are stored in `meta`. A dry run lists all of them. `ingest` lists those that a verdict may depend on.
 """
 
 from __future__ import annotations
@@ -97,7 +97,8 @@ def unused_columns(config: SourceConfig, layout: Layout, records: Sequence[Recor
 
 
 def _passed_over(layout: Layout, records: Sequence[Record]) -> Iterator[UnusedColumn]:
-    """Yield columns with usual names of problems or golds that are empty, so that columns of other names are read."""
+    """Yield columns that have usual names of problems or golds, and are empty. Columns with other names replace
+    them."""
     columns = dict.fromkeys(name for record in records for name in record.values)
     for role, names, spec in (
         ("prompt", NAMES["prompt"], layout.columns.prompt),

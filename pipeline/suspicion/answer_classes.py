@@ -33,9 +33,9 @@ _WHOLE_AMOUNT = re.compile(r"[-+−]?\$?(\d[\d,]*)(?:\.0*)?")
 """A whole number, possibly cut short by extraction: "$1,", "18.0"."""
 MAX_COMPARISONS = 200
 """The maximum number of pairs of texts that the verifier compares for a problem. A text that was not compared is a
-separate class. Without a limit, a thousand distinct texts would take half a million comparisons."""
+separate class. Without this limit, a thousand distinct texts need half a million comparisons."""
 _WHOLE = re.compile(r"[-+−]?(?:\d{1,3}(?:,\d{3})+|\d{1,40})(?:\.0{1,6})?")
-"""A whole number that is written in full: "1,234", "18.0"; not "1,23"."""
+"""A whole number that is written in full: "1,234", "18.0". "1,23" does not match."""
 _LETTER = re.compile(r"\(?([A-Za-z])\)?[.:]?")
 """The letter of an option: "B", "(B)", "B."."""
 LABEL_CLASS = 0
@@ -43,7 +43,7 @@ LABEL_CLASS = 0
 UNJUDGED_CLASS = -1
 """The class of the answers that could not be judged."""
 CUT_CLASS = -2
-"""The class of answers that are a part of gold, which extraction may have cut short."""
+"""The class of answers that are a part of gold. Extraction may have cut them short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class LabelledProblem:
     gold: str | None
     """The label, or None for a problem without a label."""
     prompt: str | None = None
-    """The prompt, if known. Prompt and solution only serve for a rough guess at the difficulty."""
+    """The prompt, if known. Prompt and solution serve only for a rough guess at the difficulty."""
     solution: str | None = None
     """A worked solution, if known."""
     verifier: str = "math"
@@ -63,7 +63,7 @@ class LabelledProblem:
     verifier_args: str = "{}"
     """A JSON object, as in the canonical row."""
     source: str = ""
-    """The file or data set of the problem. Sources differ in their shares of wrong labels."""
+    """The file or data set of the problem. Each source has its own share of wrong labels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +85,17 @@ class Sample:
     step: int | None = None
     """The training step of the system at which the sample was drawn."""
     doubts: bool | None = None
-    """Whether the response says that the problem lacks something (`doubts`); None without a whole response."""
+    """Whether the response says that the problem lacks something (`doubts`). None without a whole response."""
 
 
 def has_open_answer(item: LabelledProblem) -> bool:
-    """Return whether the answer is open, that is, not one of a few options such as letters or truth values."""
+    """Return whether the answer is open. An answer that is one of a few options, such as letters or truth values, is
+    not."""
     return item.verifier != "choice" and item.gold is not None and not _ONE_OF_A_FEW.fullmatch(item.gold)
 
 
 def is_cut_short(answer: str, gold: str) -> bool:
-    """Return whether the answer is a whole number and only the first or last part of gold.
+    """Return whether the answer is a whole number, and only the first or last part of gold.
 
     True for gold "1,234" and the answers "1" and "234", and for gold "3:45" and the answer "3". False for gold "1,234"
     and the answer "12".
@@ -166,7 +167,7 @@ def classify(problem: LabelledProblem, forms: Sequence[AnswerForm]) -> tuple[lis
 
 @lru_cache(maxsize=256)
 def key_of(text: str) -> str:
-    """Return a key that is equal only for texts with certainly the same meaning.
+    """Return a key of a text. Texts with equal keys certainly have the same meaning.
 
     Spellings of one whole number have the same key, and so do texts that differ only in runs of spaces.
     """
@@ -209,7 +210,7 @@ class _Comparer:
         return self._verify(self._gold, text)
 
     def are_same(self, left: str, right: str) -> bool:
-        """Return whether the verifier finds two answers equal; False once MAX_COMPARISONS pairs were compared."""
+        """Return whether the verifier finds two answers equal. After MAX_COMPARISONS pairs, return False."""
         if self._is_for_programs or differ_for_certain(left, right) or self._comparisons_left <= 0:
             return False
         self._comparisons_left -= 1
@@ -221,7 +222,7 @@ class _Comparer:
             verdict = verify_one(Item(text if response is None else response, gold, self._name, self._arguments))
         except GuardError:
             raise
-        except Exception:  # A user's verifier may raise any exception on an odd answer. Such an answer is unjudged.
+        except Exception:  # A user's verifier may raise any exception. The answer is then unjudged.
             return None
         return None if verdict.score is None else verdict.score == 1.0
 

@@ -2,12 +2,12 @@
 
 Systems are models or persons that have answered the problems; each answer is a vote.
 
-1. The abilities of systems and the share of wrong labels are learnt from the whole file (`population`).
-2. The votes on each row give an estimate of its fault, with an even prior (`label_posterior`). The estimate is averaged
-   with estimates from the ablest systems alone, and corrected by the rows around it (`with_neighbours`). The result is
-   the suspicion by votes.
-3. A second estimate, with the learnt share of wrong labels as prior, tells whether the label is outvoted.
-4. The suspicion by votes is combined with the wording, rules and the verdict of an asked model (`joined`).
+1. The abilities of systems and the share of wrong labels are learnt from the whole file (`population`). 2. The votes on
+each row give a probability of a fault, with an even prior (`label_posterior`). It is averaged
+   with estimates from the ablest systems alone, and corrected by the neighbouring rows (`with_neighbours`). The result
+   is the suspicion by votes.
+3. A second estimate, with the learnt share of wrong labels as prior, tells whether the label is outvoted. 4. The
+suspicion by votes is combined with the wording, rules and the verdict of an asked model (`joined`).
 
 No reviewed labels are used: all is learnt from the agreement of systems. If a problem is ill-posed, able systems give
 many answers. If a label is wrong, they agree on another answer. The order of samples does not matter. The order of
@@ -21,7 +21,7 @@ The tier is a recommendation: `drop`, `review` or `keep`.
     gold "C", one model answers "A" eight times                              review: the model may be wrong
     gold "1,800", ten of twelve answers are "1"                              review: extraction may have cut them short
 
-A question is closed if its answer is one of a few options, else it is open. Votes drop a row with an open question in
+A question is closed if it has a few options to choose from, else it is open. Votes drop a row with an open question in
 two cases:
 
 - at least three strong systems have answered, few of their samples give the label, and the suspicion is high
@@ -71,17 +71,17 @@ from truegold.pipeline.suspicion.votes import Votes
 from truegold.pipeline.tables.reasons import AskedModel
 
 MULTIPLE, DURATION = 0.5, 0.12
-"""The probability of several readings: MULTIPLE for "three times older", DURATION for a duration without a unit."""
+"""The probability of several readings. MULTIPLE is for "three times older", DURATION for a duration without a unit."""
 
 _COUNT_WORD = (
     r"(?:\d+(?:\.\d+)?|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty"
     r"|hundred|thousand)"
 )
 _MULTIPLE = re.compile(rf"\b{_COUNT_WORD} times (?:more|fewer|less|older|younger)\b(?! often)", re.IGNORECASE)
-"""A multiple of either the difference or the whole: "three times older"; not "three times as many", "two more
-times"."""
+"""A multiple of either the difference or the whole: "three times older". "Three times as many" and "two more times" do
+not match."""
 _DURATION = re.compile(r"\bhow (?:long|much time)\b[^.?!]*", re.IGNORECASE)
-"""A question for a duration."""
+"""A question about a duration."""
 _UNIT = r"(?:second|minute|hour|day|week|month|year)s?"
 _NAMED_UNIT = re.compile(rf"\b{_UNIT}\b", re.IGNORECASE)
 _STATED_UNIT = re.compile(rf"\bin (?:total )?{_UNIT}\b", re.IGNORECASE)
@@ -114,8 +114,8 @@ MIN_MODELS = 3
 
 
 def unanimously_denied(votes: Votes) -> tuple[NDArray[np.bool_], float]:
-    """Mark the closed questions for which all models agree against the label (n,), and return their share of wrong
-    labels.
+    """Mark the closed questions on which all models choose one option against the label (n,). Return them and the share
+    of wrong labels among them.
 
         models that agree on one option against the label       13 of 14        14 of 14
         in a file with 2 % of its labels replaced               30 questions    79 questions: at least 59 % are wrong
@@ -130,8 +130,8 @@ def unanimously_denied(votes: Votes) -> tuple[NDArray[np.bool_], float]:
         questions on which all models agree against the label             = w r + m
         questions on which all models but one agree against the label     = w s + m
 
-    The share is one standard error below the most likely value. It is 0.0 if there are too few models or questions. Of
-    each model, only the last checkpoint is used.
+    The returned share is one standard error below the most likely value, and 0.0 with too few models or questions. Only
+    the last checkpoint of each model is used.
     """
     denied = np.zeros(votes.n_items, dtype=bool)
     closed = np.flatnonzero(votes.closed)
@@ -169,7 +169,7 @@ FLOOR = 1e-6
 GROUPS = ("weak", "middle", "strong")
 """Thirds of the systems by ability. With fewer than three systems, all are in the last third."""
 STRONG_RATE = 0.9
-"""The minimum share of right answers, by the estimated truth, of a strong system."""
+"""A strong system gives at least this share of right answers, by the estimated truth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,9 +201,9 @@ class Fit:
 
     learnt: Learnt
     agreement: Array
-    """(m,), the share of each system's answers that agree with the label."""
+    """(m,), the share of each system's answers that are equal to the label."""
     strength: Array
-    """(m,), the share of each system's answers that agree with the estimated truth."""
+    """(m,), the share of each system's answers that are equal to the estimated truth."""
     half_width: int
     """The number of neighbours used on each side: 0 for none, `SAME_SOURCE` for all rows of the source."""
 
@@ -240,7 +240,7 @@ def assess(
     agreement, strength = _rates(votes.of_items(chosen), learnt)
     votes = votes.reweight(learnt.system_weight)
     wrong = read(votes, learnt.population, features).outvoted
-    # With the learnt prior, the suspicion of ambiguous items would be far below their share of faults.
+    # The learnt prior would put the suspicion of ambiguous items far below their share of faults.
     undecided = replace(learnt.population, prior=UNDECIDED)
     readings = read(votes, undecided, features)
     suspicion = pooled_fault(readings.fault, votes, undecided, features)
@@ -336,8 +336,9 @@ def with_neighbours(suspicion: Array, sources: Sequence[str] = ()) -> tuple[Arra
         0.9 0.8 [0.3] 0.9 ... in a file whose mean is 0.05  ->  0.3 becomes more than 0.8
 
     Errors come in runs, for example if the labels of a whole section are shifted. The rate of faults around a problem
-    is the mean suspicion of its neighbours, or of its source, shrunk towards the mean of the file (empirical Bayes).
-    The number of neighbours and the amount of shrinking maximise the likelihood of each problem given the others.
+    is the mean suspicion of the neighbours, or of the source. It is shrunk towards the mean of the file (empirical
+    Bayes). The number of neighbours and the amount of shrinking maximise the likelihood of each problem given the
+    others.
 
     `suspicion` (n,) is from samples only, in the order of the file. `sources` has the source of each item, if there are
     several. If neighbours do not help, their number is 0, and the suspicions are unchanged. `SAME_SOURCE` stands for
@@ -347,7 +348,7 @@ def with_neighbours(suspicion: Array, sources: Sequence[str] = ()) -> tuple[Arra
         return suspicion.copy(), 0
     clipped = np.clip(suspicion, FLOOR, 1.0 - FLOOR)
     rate = float(clipped.mean())
-    # The evidence is the Bayes factor between the rate (prior) and the suspicion (posterior).
+    # The Bayes factor that leads from the rate (prior) to the suspicion (posterior).
     evidence = clipped / (1.0 - clipped) * (1.0 - rate) / rate
     best = float(np.log(rate * evidence + 1.0 - rate).sum()) + MIN_GAIN
     chosen: tuple[Array, int] = suspicion.copy(), 0

@@ -10,9 +10,9 @@ rows of the file. With k doubts in n responses, the likelihood ratio is
     ratio = B(k + 1, n - k + 1) / prod over systems s of  b_s^k_s (1 - b_s)^(n_s - k_s)
 
 The Beta function B is the marginal likelihood under a uniform prior. b_s is the system's share of doubts (posterior
-mean with Jeffreys' prior). A row without doubts is not cleared, because most systems invent a missing premise. A single
-doubt does not count. Each further doubt multiplies the odds by at most `MOST_EACH`. k doubts of one system count as
-k / (1 + (k - 1)/2) doubts (`votes.SAME_SYSTEM`).
+mean with Jeffreys' prior). A row without doubts may be ill-posed, too, because most systems invent a missing premise. A
+single doubt does not count. Each further doubt multiplies the odds by at most `MOST_EACH`. k doubts of one system count
+as k / (1 + (k - 1)/2) doubts (`votes.SAME_SYSTEM`).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class DoubtCounter:
     def __init__(self, rows: NumberedNames) -> None:
         self._rows = rows
         self._systems: dict[str, int] = {}
-        self._heard = array("i")  # Two integers a response: the row, and 2 * system + (1 for a doubt, else 0).
+        self._heard = array("i")  # Two integers for each response: the row, and 2 * system, plus 1 for a doubt.
 
     def watch(self, samples: Iterable[Sample]) -> Iterator[Sample]:
         """Yield the samples unchanged, and count their doubts."""

@@ -1,7 +1,7 @@
 """Combines the evidence on a row into the probabilities that its problem is ill-posed, and that its label is wrong.
 
-Evidence is given by answers of systems (votes), by the wording, by rules, and by a model that was asked whether the row
-is at fault. Each adds to the log odds:
+The evidence is answers of systems (votes), the wording, rules, and a model that was asked whether the row is at fault.
+Each kind of evidence adds to the log odds:
 
     prior -2.9, samples +2.9, rules +2.2, model +0.7    ->    ill-posed with .90, label wrong with .05, suspicion .95
 
@@ -14,8 +14,8 @@ on all three (`label_posterior`), other kinds of evidence only on the problem:
     rules     the most precise rule among those that call the problem ill-posed (`rule_ratio`)
     model     the likelihood ratio of an asked model's outcome, from known problems and the votes (`weigh_verdicts`)
 
-All evidence comes from the same text, so its errors are shared. Of the evidence that points in the same direction, the
-strongest counts fully, and the rest by the factor `FURTHER`. So two equal log odds count as 5/3 of one. That is the
+All evidence comes from the same text, so errors are shared. Among evidence that points in the same direction, the
+strongest counts fully, and the rest is multiplied by `FURTHER`. Two equal log odds count as 5/3 of one. This is the
 design effect of a correlation of .2 (Kish 1965, 5.4).
 
 The prior is the configured share of ill-posed rows, corrected by the votes of the file. A row without evidence has no
@@ -45,8 +45,9 @@ Array = NDArray[np.float64]
 PRIOR = 0.05
 """The prior share of ill-posed rows. It is also assumed for the corpora on which rules were measured."""
 PRIOR_ROWS = 20.0
-"""The weight, in rows, of each of three priors: `PRIOR`; the share of ill-posed rows in the file, as the prior of the
-share in each of its sources; and the outcomes of known problems."""
+"""The weight, in rows, of each of three priors: `PRIOR` for the share of ill-posed rows in the file, the share in the
+file for the share in each source, and the outcomes of known problems. A known problem was written with or without a
+fault, to measure a model."""
 ROUNDS = 50
 """The number of rounds of expectation-maximisation."""
 FURTHER = 2 / 3
@@ -56,31 +57,32 @@ UNMEASURED_FINDS = (0.5, 0.1)
 SOUND = "sound"
 """The outcome of a model that finds no fault."""
 LEAST_SOUND = (1.0 - UNMEASURED_FINDS[0]) / (1.0 - UNMEASURED_FINDS[1])
-"""The minimum likelihood ratio of the outcome SOUND. A model may miss more faults in a file than in known problems,
-whose faults were planted."""
+"""The minimum likelihood ratio of the outcome SOUND. Faults of known problems were planted. In a file, a model may miss
+more faults."""
 UNKNOWN_MODEL = AskedModel(PRIOR, {}, {})
 """An unmeasured model."""
 FLOOR = 1e-12
 """The minimum distance of a share from 0 and 1, to keep its odds finite."""
 
 DROP_AT = 0.95
-"""The minimum probability of a fault to drop a row by few strong systems, or by a measured model that finds a fault."""
+"""The minimum probability of a fault at which few strong systems, or a measured model that finds a fault, drop a
+row."""
 DENIED_AT, DENYING_SHARE = 0.6, 0.37
-"""A row with a suspicion of at least DENIED_AT is dropped if strong systems deny its label. They deny a label that they
-give in a smaller share of samples than DENYING_SHARE."""
+"""A row is dropped if strong systems deny its label, and the suspicion is at least DENIED_AT. Systems deny a label if
+they give it in a smaller share of samples than DENYING_SHARE."""
 CLOSED_DROP_AT = 0.9
-"""The minimum estimated share of wrong labels for which closed questions are dropped if all models deny the label. If
-the estimate was .9 to .95, .93 to .98 of the labels were wrong."""
+"""Closed questions are dropped if all models deny the label, and at least this share of such labels is estimated to be
+wrong. Where the estimate was .9 to .95, .93 to .98 of the labels were wrong."""
 PRIOR_VOTES = 4
 """The number of votes that are added to the share of the label, half of them for the label (Agresti and Coull 1998). So
-a label with one of four votes is not denied, but a label with nine of 28 votes is."""
+a label with 1 of 4 votes is not denied, but a label with 9 of 28 votes is."""
 MIN_WITNESSES = 3
 """The minimum number of systems whose votes can drop a row, because two systems may share an error."""
 MIN_INDEPENDENT = 2.0
 """The minimum total weight of systems whose votes can drop a row (`independent_weights`)."""
 REVIEW_AT = 0.15
-"""The minimum suspicion for a review. If strong systems answered, two of three such rows are at fault, else one of
-three."""
+"""The minimum suspicion for a review. Two of three such rows are at fault if strong systems answered, and one of three
+in other cases."""
 REVIEW_CLOSED_AT = 0.3
 """The minimum suspicion for a review of a closed question. A fifth of such rows are at fault."""
 
@@ -125,8 +127,10 @@ class AskedVerdict:
 
     @property
     def claimed_log_ratio(self) -> float:
-        """The log ratio that counts for dropping a row. For a fault, it is the lower end of the measured ratio, or 0
-        if the model is unmeasured."""
+        """The log ratio that counts for dropping a row.
+
+        For a fault, it is the lower end of the measured ratio, or 0 for an unmeasured model.
+        """
         log = self.log_ratio or 0.0
         if log > 0.0:
             return max(0.0, math.log(self.at_least)) if self.at_least and self.outcome == FAULTY else 0.0
@@ -177,7 +181,7 @@ class IllPosedShares:
     of_file: float = PRIOR
     """The expected share in the whole file."""
     by_source: Mapping[str, float] = field(default_factory=dict)
-    """The expected share in each source with its own estimate; other sources have the share of the file."""
+    """The expected share in each source that has its own estimate. Other sources have the share of the file."""
 
     def log_odds(self, source: str) -> float:
         """Return the log odds of a row of this source."""
@@ -190,11 +194,11 @@ class Joined:
 
     shares: Shares
     log_odds: Mapping[str, float]
-    """The weighted log odds by source of evidence. Their sum is the log odds of an ill-posed against a sound row."""
+    """The weighted log odds of each kind of evidence. Their sum is the log odds of an ill-posed against a sound row."""
 
     @property
     def suspicion(self) -> float:
-        """The probability that the row is not sound, rounded to significant digits, which keeps small values apart."""
+        """The probability that the row is not sound, rounded to significant digits. So small values stay apart."""
         return float(f"{self.shares.ill_posed + self.shares.mislabeled:.6g}")
 
     @property
@@ -235,8 +239,8 @@ def weigh_verdicts(
     the sound rows. If it finds more faults in a source than its errors explain, the estimated share of faults of this
     source rises (empirical Bayes).
 
-    `sources` and `votes` belong to the rows that the model was asked about, `total` to all rows. A model that was
-    measured neither by known problems nor by votes counts a little (`UNMEASURED_FINDS`).
+    `sources` and `votes` are for the rows that the model was asked about, `total` is for all rows. A model without
+    known problems and without votes is unmeasured and counts a little (`UNMEASURED_FINDS`).
     """
     of_file = (PRIOR_ROWS * model.prior + total.ill_posed) / (PRIOR_ROWS + total.rows)
     judged = sorted(row for row, verdict in asked.items() if verdict.verdict != Fault.GOLD_OF_OTHER_KIND)
@@ -274,12 +278,13 @@ def weigh_verdicts(
 def _learn(
     known: Array, of_file: float, outcome: NDArray[np.intp], source: NDArray[np.intp], evidence: Array
 ) -> tuple[Array, Array]:
-    """Estimate, by expectation-maximisation, the outcomes' rates and the sources' shares of ill-posed rows.
+    """Estimate, by expectation-maximisation, how often each outcome occurs, and the share of ill-posed rows in each
+    source.
 
     Returns the rate of each outcome on ill-posed and on sound rows (2, outcomes), and the share of ill-posed rows
     (sources,). `known` (2, outcomes) has counts from known problems. `outcome`, `source` and `evidence` (log odds by
     votes) have a value for each asked row. The share of a source is at least the share of the file, because few
-    findings may mean either few faults or hidden faults.
+    findings may mean few faults or hidden faults.
     """
     counts, shares = known, np.full(int(source.max()) + 1, of_file)
     for _ in range(ROUNDS):
@@ -293,11 +298,8 @@ def _learn(
 
 
 def _known_rows(counts: Mapping[str, int], finds: float, with_votes: int) -> Mapping[str, float]:
-    """Return the outcomes of known problems as weighted counts.
-
-    Their total weight falls with the number of asked rows with votes, down to `PRIOR_ROWS`, because the faults of known
-    problems may be easier to see.
-    """
+    """Return the outcomes of known problems as weighted counts. Faults of known problems may be easier to see than
+    those of the file. So the more asked rows have votes, the lower is the total weight, down to `PRIOR_ROWS`."""
     total = sum(counts.values())
     if not total:
         return {FAULTY: PRIOR_ROWS * finds, SOUND: PRIOR_ROWS * (1.0 - finds)}
@@ -335,7 +337,8 @@ def join(
 
 
 def counted_parts(logs: Sequence[float]) -> list[float]:
-    """Return the factor of each log ratio: 1 for the highest positive and the lowest negative ratio, else `FURTHER`."""
+    """Return the factor of each log ratio: 1 for the highest positive and for the lowest negative one, else
+    `FURTHER`."""
     strongest = {logs.index(max(logs))} if max(logs) > 0 else set()
     strongest |= {logs.index(min(logs))} if min(logs) < 0 else set()
     return [1.0 if index in strongest else FURTHER for index in range(len(logs))]
@@ -395,7 +398,7 @@ class Claim:
     fault: float
     """The probability that the row is at fault (`claim_fault`), without wording, rules and doubts."""
     denied: float
-    """The share of wrong labels among closed questions whose label all models deny; 0 for other questions."""
+    """For a closed question whose label all models deny: the share of wrong labels among such questions. Else 0."""
     by_model: bool
     """Whether a measured model finds the problem at fault."""
 
@@ -405,9 +408,9 @@ def claim_fault(
 ) -> float:
     """Return the probability that a row is at fault, from the evidence that may drop a row.
 
-    Votes count if enough models have answered. The verdict of the asked model always counts; for a fault, the lower end
-    of its ratio counts. If strong systems have answered, `votes` has the suspicion by samples. Else `votes` has the
-    probability that the label is outvoted, or is None for a closed question.
+    Votes count if enough models have answered. The verdict of the asked model always counts, a fault by the lower end
+    of its ratio. If strong systems have answered, `votes` has the suspicion by samples. Else it has the probability
+    that the label is outvoted. For a closed question it is then None.
     """
     ratio = 0.0 if asked is None else asked.claimed_log_ratio
     sound, ill_posed, mislabeled = (max(share, FLOOR) for share in votes or (1.0, 0.0, 0.0))
@@ -422,7 +425,7 @@ def claim_fault(
 
 
 def choose_tier(suspicion: float, claim: Claim, witnesses: Witnesses, *, is_open: bool) -> SuspicionTier:
-    """Return the tier of a row. `is_open` is false for a closed question, whose answer is one of a few."""
+    """Return the advice on a row. `is_open` is false for a closed question, which has a few options to choose from."""
     if not is_open:
         by_votes = claim.denied >= CLOSED_DROP_AT
     elif witnesses.are_strong:

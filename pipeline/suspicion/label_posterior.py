@@ -10,9 +10,9 @@ system that solves it gives the label with probability pi(t), and else the alter
 `LOW` and `HIGH`. So the curve pi has two parameters, each on a grid: the label's share among weak systems and among
 strong systems. A system that does not solve the item gives another answer. The clusters of these answers are scored by
 the Ewens sampling formula (Ewens 1972, eq. 4; `Population.concentrations`): many equal wrong answers are unlikely for
-open questions, and likely among four options. A further hypothesis is that the label is the only reading, so that every
-other answer is an error. Difficulty b is integrated out, and the two most frequent alternatives compete. With few
-systems, the posterior stays close to the prior, which is learnt from the whole file (`population`).
+open questions, and likely among four options. By a further hypothesis, the label is the only reading, and every other
+answer is an error. Difficulty b is integrated out, and the two most frequent alternatives compete. With few systems,
+the posterior stays close to the prior, which is learnt from the whole file (`population`).
 
 Systems share errors, so m systems are not m independent witnesses. The log likelihood is divided by
 1 + (m - 1) * `SHARED` for the m systems that answered the item.
@@ -36,24 +36,24 @@ WEAK_SHARES: Array = np.array([0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98])
 STRONG_SHARES: Array = np.array([0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.995])
 """The grid of the label's share among strong systems."""
 LOW, HIGH = -2.0, 4.5
-"""The abilities of "weak" and "strong" systems, in logits. They solve an item of mean difficulty with a probability of
-12 % and 98 %.
+"""The abilities of "weak" (LOW) and "strong" (HIGH) systems, in logits. They solve an item of mean difficulty with a
+probability of 12 % and 98 %.
 
-HIGH is fixed. Without strong systems the curve is extrapolated to it, and is less certain.
+HIGH is fixed. Without strong systems the curve is extrapolated to HIGH, and is less certain.
 """
 LINE_ENDS = (-0.5, 1.2)
 """The ends of the line of logit pi, on a scale with LOW at 0 and HIGH at 1. Beyond them, pi is constant."""
 SHARED = 0.06
 """The correlation of the errors of different systems."""
 CANDIDATES = 2
-"""The number of most frequent alternatives that are considered as second reading."""
+"""The number of alternatives, the most frequent first, that may be a second reading."""
 BLOCK = 4096
 """The number of items that are processed at a time, to bound memory."""
 
 POOLED_SHARES = (0.5, 0.25)
-"""The shares of ablest systems whose estimates are pooled with the estimate from all systems."""
+"""The estimates from these shares of the ablest systems are pooled with the estimate from all systems."""
 MIN_POOLED_SYSTEMS = 12
-"""The minimum number of systems in a share of ablest systems that is pooled."""
+"""The minimum number of systems in such a share."""
 SINGLE, HARMLESS, WRONG = 0, 1, 2
 """The groups of hypotheses. SINGLE: the item has one reading. HARMLESS: fewer than half of the strong systems choose a
 second reading. WRONG: at least half of them do, so the label is at fault."""
@@ -71,7 +71,7 @@ LABEL_SHARE: Array = np.concatenate([[1.0], np.tile(_STRONG, CANDIDATES)])
 GROUP: NDArray[np.intp] = np.concatenate([[SINGLE], np.tile(np.where(_STRONG <= 0.5, WRONG, HARMLESS), CANDIDATES)])
 """(h,), the group of each hypothesis."""
 IS_REPLACED: NDArray[np.bool_] = STRONG_SHARES[0] >= LABEL_SHARE
-"""(h,), whether all strong systems, except for slips, give another answer than the label."""
+"""(h,), whether all strong systems give another answer than the label, except for slips."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +91,13 @@ class Readings:
     """Summaries of the posterior of n items."""
 
     fault: Array
-    """(n,), the expected square root of the share of strong systems that do not give the label."""
+    """(n,), the expected square root of the share of strong systems that deny the label."""
     strong_share: Array
     """(n,), the posterior mean of the label's share among strong systems."""
     outvoted: Array
     """(n,), the posterior probability that the label's share is at most one half: that the label is wrong."""
     replaced: Array
-    """(n,), the posterior probability that almost no strong system gives the label: that the problem is sound, and
+    """(n,), the posterior probability that almost no strong system gives the label. The problem is then sound, and
     another answer is right."""
     group_log_likelihood: Array
     """(n, 3), the log likelihood of the votes under each group of hypotheses, up to a constant for each item."""
@@ -133,7 +133,8 @@ def read(votes: Votes, population: Population, features: Array) -> Readings:
 
 
 def pooled_fault(fault: Array, votes: Votes, population: Population, features: Array) -> Array:
-    """Return `fault` (n,), which is from all systems, pooled with estimates from the abler half and the ablest quarter.
+    """Return `fault` (n,), an estimate from all systems, pooled with estimates from the abler half and the ablest
+    quarter.
 
         60 systems: 0.31     the best 30: 0.52     the best 15: 0.68     ->  0.50
 
@@ -205,7 +206,7 @@ def _log_likelihood(block: Votes, population: Population, expected: Array) -> Ar
 
 
 def _share_by_ability(weak: Array, strong: Array, theta: Array) -> Array:
-    """Return the label's share for each system under each pair of weak and strong shares (m, w)."""
+    """Return the label's share for each system, under each pair of shares among weak and strong systems (m, w)."""
     height = np.clip((theta - LOW) / (HIGH - LOW), *LINE_ENDS)[:, None]
     weak_logit, strong_logit = np.log(weak / (1.0 - weak)), np.log(strong / (1.0 - strong))
     return sigmoid(weak_logit * (1.0 - height) + strong_logit * height)
@@ -226,7 +227,8 @@ class _Clusters:
         self._term = np.log(self._alpha[self._item]) + _log_gamma(np.maximum(self._weight, 1.0))
 
     def log_probability(self, explained: int | None) -> Array:
-        """Return the log probability of all clusters (n,), except for class `explained`, the second reading."""
+        """Return the log probability of all clusters (n,), except for the class `explained`, which is the second
+        reading."""
         left = np.ones(len(self._class), dtype=bool) if explained is None else self._class != explained
         terms = np.bincount(self._item[left], weights=self._term[left], minlength=self._n)
         total: Array = np.bincount(self._item[left], weights=self._weight[left], minlength=self._n).astype(np.float64)

@@ -2,9 +2,8 @@
 
     60 systems, 30 % of labels replaced  ->  the best agree with 68 % of the labels, and are right on 97 % of problems
 
-The agreement of a system with the labels does not measure its strength, since noisy labels lower the agreement of the
-best systems. So all is learnt in rounds (expectation-maximisation: Dempster, Laird and Rubin 1977), without knowing
-which problems are good or bad:
+Noisy labels lower the agreement of the best systems with the labels, so agreement does not measure strength. Abilities,
+errors and labels are learnt together in rounds (expectation-maximisation: Dempster, Laird and Rubin 1977):
 
 1. The truth of a problem is its best alternative with the probability that the label is wrong, else its label. In the
    first round, the label is wrong if the alternative has more votes. Abilities are fitted to the truth, so that noisy
@@ -48,10 +47,10 @@ ROUNDS = 3
 PRIOR_ROUNDS = 8
 """The number of steps of expectation-maximisation for the prior of the groups of hypotheses, within a round."""
 PRIOR_ITEMS = (2.0, 1.0, 0.2)
-"""The prior weight of each group of hypotheses, in items."""
+"""The prior weight, in items, of each group of hypotheses (`label_posterior`)."""
 LOWEST_PRIOR, PRIOR_HALVINGS = 60.0, 30
-"""LOWEST_PRIOR is the maximum reduction of the log prior of wrong labels. PRIOR_HALVINGS is the number of bisection
-steps that determine the reduction."""
+"""The log prior of wrong labels is lowered by at most LOWEST_PRIOR. Bisection finds the reduction in PRIOR_HALVINGS
+steps."""
 MIN_SYSTEMS = 2
 """The minimum number of systems from which anything is learnt."""
 COINCIDENCE_ITEMS = 3.0
@@ -60,13 +59,14 @@ RANGE = (0.05, 50.0)
 """The range of an estimated concentration."""
 
 SHRINKAGE = 10.0
-"""The weight, in errors, of the median pair's share of common errors in the estimate for each pair."""
+"""In the estimate for each pair of systems, the share of common errors of the median pair has the weight of this number
+of errors."""
 MAX_BASE = 0.4
 """The largest share of common errors that is considered normal. On MMLU, unrelated systems share a third of them."""
 MIN_CORRELATION = 0.2
-"""The minimum correlation that counts. Among a hundred pairs, some correlations are high by chance."""
+"""The minimum correlation that counts. A hundred pairs have some high correlations by chance."""
 COPY = 0.995
-"""The minimum share of equal answers, among the answers against the label, of two systems that are copies."""
+"""Two systems are copies if at least this share of their answers against the label is equal."""
 MIN_COPY_ERRORS = 30
 """The minimum number of answers against the label for two systems to be recognised as copies."""
 MAX_CLASSES = 32
@@ -79,11 +79,11 @@ class Learnt:
 
     population: Population
     system_weight: Array
-    """(m,), the weight of each system's vote: 1 for a system that shares no more errors than other pairs do."""
+    """(m,), the weight of each system's vote. It is 1 for a system that shares no more errors than others do."""
     is_wrong: Array
     """(n,), the probability that the label is wrong."""
     alternative: NDArray[np.int32]
-    """(n,), the class of the right answer if the label is wrong, 0 for none."""
+    """(n,), the class of the right answer if the label is wrong, 0 without an alternative."""
     is_informed: bool = True
     """Whether there were enough systems to learn from."""
 
@@ -96,7 +96,7 @@ class Learnt:
 
 
 def learn(votes: Votes, features: Array) -> Learnt:
-    """Learn from the votes of m systems on n items, before any reweighting. Both m and n may be 0."""
+    """Learn from the votes of m systems on n items, with their original weights. Both m and n may be 0."""
     most = _most_wrong(votes)
     learnt = _first_guess(votes, most)
     if len(np.unique(votes.family)) < MIN_SYSTEMS or not votes.n_items:
@@ -122,7 +122,8 @@ def _relearn(votes: Votes, features: Array, learnt: Learnt, most: float) -> Lear
 
 
 def _most_wrong(votes: Votes) -> float:
-    """Return an upper bound on the share of wrong labels: the share that the most agreeing system denies.
+    """Return an upper bound on the share of wrong labels: the share of labels that the system with the most agreement
+    denies.
 
     A system agrees with wrong labels only by chance. So eight copies of a weak model cannot outvote labels that an
     unrelated system agrees with.

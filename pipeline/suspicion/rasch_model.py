@@ -7,9 +7,9 @@ text (`text_features`). This is the linear logistic test model of Fischer 1973 w
 
     "Tom has 3 apples and buys 2 more. ..."  solution "3+2=5"     ->  short, one step: easy
 
-The weights of the features are learnt from pass rates by ridge regression, not from reviewed labels. Abilities have a
-weak normal prior. The zero of the scale is the mean problem. Wrong labels lower the abilities of all systems, and those
-of strong systems a little more. A few per cent of wrong labels do not change the order of the systems.
+Ridge regression learns the weights of the features from pass rates, without reviewed labels. Abilities have a weak
+normal prior. The zero of the scale is the mean problem. Wrong labels lower the abilities of all systems, and those of
+strong systems a little more. A few per cent of wrong labels do not change the order of the systems.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ from truegold.pipeline.suspicion.answer_classes import LabelledProblem
 Array = NDArray[np.float64]
 
 CEILING = 0.99
-"""The highest probability of a right answer. Even the best systems make slips, so a single wrong answer of a strong
+"""The highest probability of a right answer. Even the best systems make slips. So a single wrong answer of a strong
 system is hardly evidence."""
 GRID: Array = np.linspace(-7.0, 7.0, 57)
 """The grid of difficulties, in logits."""
 MAX_ITEMS = 20_000
-"""The maximum number of items that are fitted, to bound memory. The items are spread evenly over the data, and
-determine abilities to a hundredth of a logit."""
+"""The maximum number of items that are fitted, to bound memory. They are spread evenly over the data, and determine
+abilities to a hundredth of a logit."""
 ROUNDS = 30
 """The number of rounds of the fit without text features."""
 TEXT_ROUNDS = 12
 """The number of further rounds of the fit, with text features."""
 RIDGE = 20.0
-"""The strength of the ridge on the weights of standardised text features, in items."""
+"""The strength of the ridge on the weights of standardised text features. It counts as this number of items."""
 ABILITY_SD = 3.0
 """The standard deviation of the abilities' prior, in logits."""
 SPREAD = 2.0
 """The prior standard deviation of difficulties, in logits."""
 SPREAD_ITEMS = 20.0
-"""The weight of `SPREAD` in the fit of the standard deviation: as if 20 items had been observed."""
+"""In the fit of the standard deviation, `SPREAD` has the weight of this number of items."""
 MIN_SPREAD = 0.5
 """The minimum standard deviation of difficulties."""
 MIN_SYSTEMS_FOR_SPREAD = 4
 """The minimum number of systems by which the standard deviation of difficulties is fitted."""
 MAX_CHARS = 20_000
-"""The number of characters of a text from which features are made, to bound the time for texts of megabytes."""
+"""The number of characters of a text from which features are made. It bounds the time for texts of megabytes."""
 
 _DIGITS = re.compile(r"\d[\d,]{0,15}\.?\d{0,10}")
 _WORD = re.compile(r"[A-Za-z]+|[一-鿿]")
@@ -84,10 +84,10 @@ def sigmoid(logits: Array) -> Array:
 
 
 def text_features(problems: Sequence[LabelledProblem]) -> Array:
-    """Return six features of each problem (n, 6), with mean 0 and standard deviation 1; a constant column is 0.
+    """Return six features of each problem (n, 6), with mean 0 and standard deviation 1. A constant column is 0.
 
-    Two features are logarithms of counts in the prompt: its words, and its numbers. Four belong to the solution: the
-    logarithms of its lines, equals signs, characters and largest number. A missing text counts as average.
+    Two features are logarithms of counts in the prompt: of words and of numbers. Four are logarithms for the solution:
+    of its numbers of lines, equals signs and characters, and of its largest number. A missing text counts as average.
     """
     counts = chain.from_iterable(map(_log_counts, problems))
     table = np.fromiter(counts, np.float64, 6 * len(problems)).reshape(len(problems), 6)
@@ -121,7 +121,8 @@ def fit(right: Array, seen: Array, features: Array) -> Ability:
     n, m = seen.shape
     total = seen.sum(axis=0)
     rate = (right.sum(axis=0) + 0.5) / (total + 1.0)
-    theta: Array = 1.3 * np.log(rate / (1.0 - rate))  # Averaging over difficulties shrinks logits; 1.3 undoes that.
+    # Averaging over difficulties shrinks logits by about 1.3.
+    theta: Array = 1.3 * np.log(rate / (1.0 - rate))
     if not n or not m:
         return Ability(theta, 0.0, np.zeros(features.shape[1]), SPREAD)
     spread = SPREAD

@@ -13,8 +13,8 @@ with each other. A sample names its row by the row's id in its source (`meta.sou
 
     {"id": "17", "system": "policy", "step": 40, "extracted": "26", "score": 0.0}       completions of a training
 
-A sample without a system gets the system of its file, or "-". Samples without an id are counted as rejected. Samples
-whose id is unknown are counted separately.
+A sample without a system gets the system of its file, or "-". Samples without an id are counted as rejected, samples
+with an unknown id as left out.
 
 Samples refer to the problems of a table by names:
 
@@ -24,8 +24,8 @@ Samples refer to the problems of a table by names:
     2     "18"          77de...         2         77de...
     3     "17"          9f0c...         0         "17", 9f0c...   a copy of row 0
 
-Texts lie on disk; memory holds 40 bytes a row. Names are compared by hashes of 64 bits: among ten million names, two
-have the same hash with a probability of 3e-6.
+Texts are on disk. Memory holds 40 bytes for each row. Names are compared by hashes of 64 bits: among ten million names,
+two have the same hash with a probability of 3e-6.
 """
 
 from __future__ import annotations
@@ -95,11 +95,11 @@ class RowKeys:
         _, first, inverse, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
         rank = places_in(np.argsort(first))
         self.problem: Ints = rank[inverse]
-        """The problem of each row. Problems are numbered in order of first appearance."""
+        """The number of each row's problem. Problems are numbered in order of first appearance."""
         self.is_repeated = np.zeros(len(first), dtype=bool)
         """Whether each problem has several rows."""
         self.is_repeated[rank[counts > 1]] = True
-        # Keys come first, so that a key wins over an equal source id.
+        # Keys come before source ids. So a key wins over an equal source id.
         names, problems = np.concatenate([keys, ids]), np.concatenate([self.problem, self.problem])
         names, position = np.unique(names, return_index=True)
         self._names, self._problem_of_name = names, problems[position].astype(np.int32)
@@ -176,7 +176,7 @@ class ProblemFile(Sequence[LabelledProblem]):
 
 COLUMNS = ["id", "prompt", "gold", "verifier", "verifier_args", "solution", "source", "source_row", "meta"]
 
-# Names of the columns of a file of samples. If a sample has several of them, the first one with a text is used.
+# Columns that may have a sample's id. If a sample has several of them, the first one with a text is used.
 ID_COLUMNS = ("id", "item", "item_id", "problem_id")
 SYSTEM_COLUMNS = NAMES["system"]
 ANSWER_COLUMNS = NAMES["extracted"]
@@ -226,7 +226,7 @@ def suspect(inputs: Mapping[str, Path], config: SuspicionConfig, out_dir: Path, 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceOfRows:
-    """The evidence on rows other than samples. Rows with the same content share an id, and so share evidence."""
+    """The evidence on rows other than samples, by row id. Rows with the same content have the same id."""
 
     by_row: Mapping[str, OtherEvidence] = field(default_factory=dict)
     asked_model: AskedModel = UNKNOWN_MODEL
@@ -254,9 +254,7 @@ def score_rows(
 ) -> tuple[dict[str, int], dict[str, Any]]:
     """Write suspicion.parquet and answers.parquet for a table of rows.
 
-    Returns the number of rows by tier, and the facts for a report. `by_source_id` is true if samples may refer to rows
-    by their ids in the source. Samples that truegold drew refer to rows only by truegold's ids, because rows of several
-    sources may share source ids.
+    Returns the number of rows by tier, and the facts for a report. `by_source_id`: see `RowKeys`.
     """
     keys = RowKeys(rows, by_source_id=by_source_id)
     others: dict[str, OtherEvidence] = {}
@@ -377,7 +375,7 @@ class _Totals:
     measured: int = 0
     """The number of problems whose suspicion rests on samples or on a measured model."""
     suspicion: float = 0.0
-    """The sum of the suspicions of these `measured` problems."""
+    """The sum of the suspicions of the problems in `measured`."""
 
     def add(self, assessment: Assessment) -> Assessment:
         """Count an assessment, and return it."""
@@ -412,7 +410,7 @@ def _facts(fit: Fit, totals: _Totals, systems: list[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class SampleFile:
-    """A file of samples, with the system and the step of the samples that name none."""
+    """A file of samples, with a system and a step for samples that have none."""
 
     path: Path
     system: str | None = None
@@ -422,7 +420,7 @@ class SampleFile:
 def sample_files(arguments: Sequence[str]) -> list[SampleFile]:
     """Return the sample files for arguments such as `PATH`, `SYSTEM=PATH` and `SYSTEM@STEP=PATH`.
 
-    A folder stands for its files. If several files have no system, each file is a separate system.
+    A folder stands for its files. If several files are given without a system, each file is a separate system.
     """
     files: list[SampleFile] = []
     for argument in arguments:

@@ -1,7 +1,7 @@
-"""Counts the answers of systems (models or persons) in compact arrays, at a dozen bytes a sample.
+"""Counts how often each system (a model or a person) gives each answer to a problem.
 
 `VoteCounter.add` takes samples in any order. `count` sorts them into classes of equal answers (`answer_classes`) and
-returns `Votes`. Samples of unknown problems are counted and left out.
+returns `Votes`, in which each problem is an item. Samples of unknown problems are only counted.
 
 Samples of a model at several steps of its training become up to four systems, its checkpoints:
 
@@ -45,8 +45,8 @@ NO_STEP = -1
 """The step of a sample without a step."""
 
 SAME_SYSTEM = 0.5
-"""The correlation of a model's samples for an item. k samples weigh k / (1 + (k - 1) * 0.5): less than two independent
-systems. This is the design effect of cluster sampling (Kish 1965, section 5.4)."""
+"""The correlation between samples of one model for one item. k samples weigh k / (1 + (k - 1) * 0.5): less than samples
+of k models. This is the design effect of cluster sampling (Kish 1965, section 5.4)."""
 MAX_ANSWER_CHARS = 2_000
 """The maximum number of characters of an answer. Longer answers are cut to bound memory."""
 BATCH = 2_000
@@ -54,9 +54,9 @@ BATCH = 2_000
 MAX_SPELLINGS = 5
 """The maximum number of spellings that are listed for a class of answers."""
 ANSWER_KINDS = {LABEL_CLASS: "label", UNJUDGED_CLASS: "unjudged", CUT_CLASS: "cut_short"}
-"""The names of the classes that are not an alternative to the label."""
+"""The names of the classes that are not alternatives to the label."""
 ITEM, SYSTEM, TEXT, STATE, STEP = range(5)
-"""The columns of the table of samples. Items, systems and texts are stored as indices."""
+"""The columns of the table of samples: the indices of item, system and text, then state and step."""
 
 
 class _State(IntEnum):
@@ -74,7 +74,7 @@ _AGREES: dict[int, bool] = {_State.RIGHT: True, _State.WRONG: False}
 def split_by_step(
     models: Sequence[str], model: NDArray[np.int32], step: NDArray[np.int32]
 ) -> tuple[list[str], NDArray[np.int32], NDArray[np.int32]]:
-    """Divide samples into checkpoints, each of which is a system. `model` and `step` have a value for each sample.
+    """Divide the samples of each model into checkpoints. `model` and `step` have a value for each sample.
 
     Returns the names of the systems, the index of each system's model, and the index of each sample's system. Systems
     are in the order of models and steps. A model with samples of only one step is one system.
@@ -94,9 +94,9 @@ def split_by_step(
 
 
 def _join_steps(step: NDArray[np.int32]) -> list[NDArray[np.int32]]:
-    """Return the steps of each checkpoint of one model, in rising order. `step` has the step of each of its samples.
+    """Return the steps of each checkpoint of one model, in rising order. `step` has the step of each sample:
 
-    step         0    1    2    3    4     with 100 samples each: 500 samples, so 125 a checkpoint
+    step         0    1    2    3    4     100 samples at each step: 500 samples, so 125 for a checkpoint
     middle       50   150  250  350  450   the number of the step's middle sample
     checkpoint   0    1    2    2    3     the middle divided by 125, rounded down
     """
@@ -108,14 +108,17 @@ def _join_steps(step: NDArray[np.int32]) -> list[NDArray[np.int32]]:
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """The votes of m systems on n items, as e entries sorted by item and answer class."""
+    """The votes of m systems on n items, as e entries sorted by item and answer class.
+
+    An entry counts the samples of one system for one item that have answers of one class.
+    """
 
     item: NDArray[np.int32]
     """(e,), the index of the entry's item."""
     system: NDArray[np.int32]
     """(e,), the index of the entry's system."""
     answer_class: NDArray[np.int32]
-    """(e,), the class of the answer: 0 for the label, 1 for the alternative with most samples, ..."""
+    """(e,), the class of the answer: 0 for the label, 1 for the most frequent alternative, ..."""
     weight: NDArray[np.float64]
     """(e,), the weight of the entry. A single sample of a system has the weight 1."""
     samples: NDArray[np.int32]
@@ -127,7 +130,7 @@ class Votes:
     alternatives: list[list[str]]
     """The texts of the classes 1, 2, ... of each of the n items."""
     closed: NDArray[np.bool_]
-    """(n,), whether the question is closed: its answer is one of a few."""
+    """(n,), whether the question is closed: it lists its possible answers."""
     unjudged: NDArray[np.int32]
     """(n,), the number of samples that could not be judged."""
     cut_short: NDArray[np.int32]
@@ -145,7 +148,7 @@ class Votes:
         return np.bincount(self.item, minlength=self.n_items) > 0
 
     def starts(self) -> NDArray[np.intp]:
-        """Return the starts of the items' entries (n + 1,): item i has the entries `starts[i]` to `starts[i + 1]`."""
+        """Return where each item's entries start (n + 1,): item i has the entries `starts[i]` to `starts[i + 1]`."""
         return np.searchsorted(self.item, np.arange(self.n_items + 1))
 
     def table(self, chosen: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
@@ -156,13 +159,13 @@ class Votes:
         return flat.astype(np.float64, copy=False).reshape(self.n_items, m)
 
     def plurality(self) -> NDArray[np.int32]:
-        """Return each system's most frequent class for each item (n, m), -1 without samples.
+        """Return the most frequent class of each system for each item (n, m), or -1 without samples.
 
         In a tie, the lower class wins.
         """
         answers = np.full((self.n_items, len(self.systems)), -1, dtype=np.int32)
         order = np.lexsort((-self.answer_class, self.samples))
-        answers[self.item[order], self.system[order]] = self.answer_class[order]  # The last assignment wins.
+        answers[self.item[order], self.system[order]] = self.answer_class[order]  # The last assignment stays.
         return answers
 
     def reweight(self, system_weight: NDArray[np.float64]) -> Votes:
@@ -217,7 +220,7 @@ class AnswerVotes:
 
 
 class NumberedNames(Protocol):
-    """A mapping of the names in samples to numbers of items."""
+    """A mapping from the names of items in samples to the items' numbers."""
 
     def get(self, name: str, /) -> int | None:
         """Return the number of the item with this name, or None for an unknown name."""
@@ -236,11 +239,11 @@ class VoteCounter:
         self._systems: dict[str, int] = {}
         self._texts: dict[str, int] = {}
         self._rows = array("i")  # Each row is five integers, in the order of the columns above.
-        self._forms = array("i")  # Each form is four integers: item, answer class, text, samples.
+        self._forms = array("i")  # A spelling of an answer in four integers: item, answer class, text, samples.
         self.unknown_items = 0
 
     def add(self, samples: Iterable[Sample]) -> None:
-        """Add samples. Whole responses are judged in batches, and vote with their extracted answers."""
+        """Add samples. Whole responses are judged in batches; the votes are for the extracted answers."""
         waiting: list[tuple[int, Sample]] = []
         for sample in samples:
             if (item := self._names.get(sample.id)) is None:
@@ -275,7 +278,7 @@ class VoteCounter:
         self._rows.extend((item, system_index, text_index, state, step))
 
     def count(self) -> Votes:
-        """Return the votes, with the answers of all items classified and systems sorted by name."""
+        """Return the votes. Systems are sorted by name."""
         texts = list(self._texts)
         del self._forms[:]
         rows = np.frombuffer(self._rows, dtype=np.int32).reshape(-1, 5)
@@ -320,10 +323,8 @@ class VoteCounter:
     def _classify_item(
         self, item_index: int, problem: LabelledProblem, votes: Sequence[Sequence[int]], texts: Sequence[str]
     ) -> tuple[list[str], Counter[tuple[int, int]]]:
-        """Return the texts of an item's alternatives, and its numbers of samples by answer class and system.
-
-        Each vote has a system, a text and a state.
-        """
+        """Return the texts of an item's alternatives, and the numbers of samples by (answer class, system). Each vote
+        has a system, a text and a state."""
         counts = Counter((text, state) for _, text, state in votes)
         forms = sorted(counts)
         answer_forms = [
@@ -371,10 +372,8 @@ def _state(score: float | None) -> _State:
 
 
 def _weights(entries: NDArray[np.int32], family: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Return the weight of each entry. k samples of one model for an item weigh less than samples of k models.
-
-    An entry has an item, a system, an answer class and a number of samples.
-    """
+    """Return the weight of each entry. k samples of one model for an item weigh less than one sample of k models each.
+    An entry has an item, a system, an answer class and a number of samples."""
     if not len(entries):
         return np.empty(0)
     key = entries[:, 0].astype(np.int64) * len(family) + family[entries[:, 1]]

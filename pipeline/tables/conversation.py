@@ -5,7 +5,7 @@
 
     compared_text(row, shared)   "System: Answer in miles.\\n\\nUser: I drove 16 km. ... User: How far was that?"
 
-A system message that many rows of a source share is a template. It is left out (`shared`). If a row has no
+A system message that many rows of a source share is a template, and is left out (`shared`). For a row without a
 conversation, `context` is null, and `compared_text` returns the prompt.
 """
 
@@ -34,7 +34,7 @@ def turns_text(row: Mapping[str, Any]) -> str:
 def compared_text(row: Mapping[str, Any], shared: Set[SystemMessage] | None) -> str:
     """Return the text by which a row is compared.
 
-    System messages in `shared` are left out. If `shared` is None, all system messages are.
+    System messages in `shared` are left out. If `shared` is None, all system messages are left out.
     """
     prompt: str = row["prompt"]
     if not row.get("context"):
@@ -50,13 +50,13 @@ def compared_text(row: Mapping[str, Any], shared: Set[SystemMessage] | None) -> 
 def find_shared_systems(path: Path) -> frozenset[SystemMessage]:
     """Return the system messages that are templates.
 
-    A template is shared by at least SHARED_ROWS rows of its source, or by more than half of the source's rows with a
-    system message.
+    At least SHARED_ROWS rows of a source have the template, or more than half of the source's rows with a system
+    message.
     """
     counts: Counter[SystemMessage] = Counter()
     totals: Counter[str] = Counter()
     for batch in read_batches(path, ["source", "context"]):
-        # Skip batches without conversations, since most tables have none.
+        # Most tables have no conversations, so batches without any are skipped.
         for row in batch.to_pylist() if batch["context"].null_count < batch.num_rows else ():
             for message in context_of(row):
                 if message["role"] == SYSTEM:
@@ -72,8 +72,8 @@ def read_compared_rows(
 ) -> Iterator[Row]:
     """Yield rows with `compared_text` as prompt.
 
-    `shared` has the system messages to leave out. By default, `find_shared_systems` finds them in the file `path`,
-    which then must be the whole table and not a part of it.
+    `shared` has the system messages to leave out. By default, `find_shared_systems` finds them in the file `path`. Then
+    `path` must be the whole table.
     """
     shared = find_shared_systems(path) if shared is None else shared
     for row in read_rows(path, None if columns is None else list(dict.fromkeys((*columns, "source", "context")))):

@@ -52,7 +52,7 @@ class LedgerRecord(RowReference):
     action: str
     reason: str
     evidence: str
-    """A JSON object. If the source has several files, the key `file` has the name of the row's file."""
+    """A JSON object. If the source has several files, its key `file` has the name of the row's file."""
     before: str | None
     """The value of an edited column before the edit; null for other actions."""
     after: str | None

@@ -19,7 +19,7 @@ from truegold.pipeline.tables.run_files import HELD_REASONS
 from truegold.verifiers import InputError
 
 LOUD_SHARE = 0.2
-"""A loss for one reason is heavy if it is a larger share of all rows than this."""
+"""A loss for one reason is heavy if its share of all rows is larger than this."""
 SAMPLE = 20
 """The cause of a loss is guessed from at most this number of rows."""
 LOSSES = "losses"
@@ -113,7 +113,7 @@ class LossBounds:
     def check(self, stage: str, report: StageReport, earlier: Iterable[StageReport] = ()) -> None:
         """Raise InputError if the stage `stage` lost more rows than allowed, or all rows.
 
-        `earlier` has the reports of the stages before it, whose losses the error lists as well.
+        `earlier` has the reports of the stages before it. The error lists their losses, too.
         """
         earlier = list(earlier)
         if stage == "ingest":

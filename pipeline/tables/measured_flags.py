@@ -2,13 +2,13 @@
 
     "proof": Measured(right=34, read=59, corpora=5, precision=0.8, blind=(8, 33))   ->   confidence 0.8, advises
 
-Two readers read the flagged rows of 53 corpora (`tests/data/flag_readings.jsonl`). They saw each row and a question,
-but not the rule. A flag is right if both readers say so. Further rows were read by one reader (`rule_labels.jsonl`).
-The rows are those that a rule flagged when it first ran on the corpus, even if a later version does not flag them.
+Two readers read the flagged rows of 53 corpora (`tests/data/flag_readings.jsonl`). They saw each row and a question.
+The rule was hidden. A flag is right if both readers say so. Further rows were read by one reader (`rule_labels.jsonl`).
+The rows are those that the first version of a rule flagged. Later versions may flag fewer of them.
 
-If a rule is wrong, it is mostly wrong on a whole corpus: `proof` was right on four corpora, and wrong on all 25 rows of
-a fifth. Therefore the precision is a weighted mean over corpora. The weight of a corpus is the number of its rows that
-were read, but at most CORPUS_ROWS.
+A rule that is wrong is mostly wrong on a whole corpus: `proof` was right on four corpora, and wrong on all 25 rows of a
+fifth. So the precision is a weighted mean over corpora. The weight of a corpus is the number of its rows that were
+read, but at most CORPUS_ROWS.
 
     precision below MIN_PRECISION         the rule is off, unless a configuration turns it on
     precision above BLOCKING_PRECISION    its flags hold rows back, if it was measured on at least MIN_CORPORA corpora
@@ -101,7 +101,7 @@ def measured_flag(
 ) -> FlagRecord:
     """Return the record of a flag on `row`. Its confidence is the measured precision, which is also in the evidence.
 
-    A flag whose reason was not measured is certain, and holds the row back.
+    If the reason was not measured, the flag is certain and holds the row back.
     """
     measured = MEASURED.get(reason)
     if measured is None:

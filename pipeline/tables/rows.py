@@ -34,7 +34,7 @@ from truegold.pipeline.running.part_files import make_room, part_path, table_par
 from truegold.verifiers.conversation import Message, write_out
 
 ARROW_TYPES: dict[Any, pa.DataType] = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
-"""The column type for each Python type. A field of a typed row may name another one (`Annotated`)."""
+"""The column type for each Python type. A field of a typed row may have another column type (`Annotated`)."""
 
 Int32 = Annotated[int, pa.int32()]
 TextList = Annotated[list[str], pa.list_(pa.string())]
@@ -46,7 +46,7 @@ Posterior = Annotated[
 """The posterior distribution of a pass rate: the components of a mixture of Beta distributions (`rates`)."""
 
 NOTES = "truegold"
-"""The key in `meta` under which truegold notes the language, licence, origin and file of a row."""
+"""The key in `meta` for truegold's notes on a row: language, licence, origin and file."""
 PROVENANCE_NOTES = ("license", "origin")
 """The keys of the notes on the licence and the origin of a row."""
 
@@ -72,7 +72,7 @@ PART_BYTES = 256 * 2**20
 
 _SPACE = re.compile(r"\s+")
 _GROUPED = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?", re.ASCII)
-"""A number with commas between thousands. GSM8K has the gold 1,080 on the hub, but 1080 in some copies."""
+"""A number with commas between thousands. The same gold of GSM8K is 1,080 on the hub and 1080 in some copies."""
 
 
 def arrow_schema(row_type: type) -> pa.Schema:
@@ -179,9 +179,9 @@ def row_id(prompt: str, gold: str | None, verifier_args: str = "{}") -> str:
 
 
 def content_key(row: Mapping[str, Any]) -> str:
-    """Return a hash of a row's conversation, gold, verifier and arguments, to find out whether a row has changed.
+    """Return a hash of a row's conversation, gold, verifier and arguments. It shows whether a row has changed.
 
-    When a stage edits a row, its content key changes, but not its `id`. Reviewers' decisions have both.
+    When a stage edits a row, its content key changes, and its `id` stays. Reviewers' decisions store both.
     """
     seen = f"{row.get('context') or ''}{row['prompt']}"
     return row_id(seen, row["gold"], f"{row['verifier']} {row['verifier_args']}")
@@ -206,7 +206,7 @@ def problem_of(row: Mapping[str, Any]) -> str:
 
 
 def dump_json(value: Any) -> str:
-    """Return compact JSON with sorted keys, so that equal values give equal strings."""
+    """Return compact JSON with sorted keys. Equal values give equal strings."""
     return orjson.dumps(
         value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
     ).decode()
@@ -306,7 +306,7 @@ def read_batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.Re
     """Yield a Parquet table in batches of at most BATCH_ROWS rows. The table is a single file or has parts."""
     for part in table_parts(path):
         with pq.ParquetFile(part, pre_buffer=False) as file:
-            # Read each row group separately. A batch over several of them may have too much text.
+            # A batch over several row groups may have too much text. So each row group is read separately.
             for group in range(file.num_row_groups):
                 yield from file.iter_batches(batch_size=BATCH_ROWS, row_groups=[group], columns=columns)
 
@@ -377,8 +377,8 @@ class ProfileRow(RowReference):
     pass_at: str
     """A JSON object that maps k (1, 2, 4, ...) to pass@k."""
     posterior: Posterior
-    """The posterior distribution of the pass rate (`rates`). Empty if no sample was judged. If the first samples of a
-    problem decided how many it got, `pass_rate` is biased, but the posterior is not."""
+    """The posterior distribution of the pass rate (`rates`), empty if no sample was judged. If the first samples of a
+    problem decided how many it got, `pass_rate` is biased, but `posterior` is not."""
     expected_rate: float | None
     """The mean of the posterior."""
     expected_deviation: float | None

@@ -25,10 +25,11 @@ SOURCE_KEY = ["source", "source_row"]
 """The columns with the origin of a row. They identify a row within a run."""
 
 UNFINISHED = "unfinished_training"
-"""The input of the report with the alarms of an unfinished training. The other files are in the same folder."""
+"""The key under which the report's inputs have the alarms file of an unfinished training. The other files of the
+training are in the same folder."""
 
 HELD_REASONS = ("held_for_review", "reviewers_disagree", "fix_unpayable", "keep_unpayable")
-"""The reasons of drops of rows that wait for a reviewer."""
+"""The drop reasons of rows that wait for a reviewer."""
 
 AFTER_TRAINING = "profile_after"
 """The stage that profiles rows after training. Its flags do not hold rows back."""
@@ -87,7 +88,7 @@ class RunFiles:
     def table(self, stage: str, name: str) -> pl.LazyFrame | None:
         """Return a scan of a stage's table, or None if it does not exist.
 
-        A table of rows by an earlier version, without the column `context`, gets this column.
+        Rows that an earlier version wrote have no column `context`. It is added.
         """
         if (path := self.path(stage, name)) is None:
             return None
@@ -108,7 +109,7 @@ class RunFiles:
         return [(stage, scan) for stage, scan in scans if scan is not None]
 
     def drops(self, stages: Iterable[str]) -> list[tuple[str, pl.LazyFrame]]:
-        """Return the dropped rows of each stage, in order, without rows that a reviewer restored in `settle`."""
+        """Return the dropped rows of each stage, in order. Rows that a reviewer restored in `settle` are left out."""
         drops, ledger = self.tables(DROPPED_FILE, stages), self.table("settle", LEDGER_FILE)
         if ledger is None:
             return drops
@@ -117,7 +118,7 @@ class RunFiles:
         return [(name, table if name in later else table.join(restored, on=KEY, how="anti")) for name, table in drops]
 
     def dropped_before_review(self, ids: Iterable[str]) -> pl.DataFrame:
-        """Return the rows with these ids that a stage before `settle` dropped, only the first one for each id."""
+        """Return the rows with these ids that a stage before `settle` dropped, one row for each id."""
         tables = [table.filter(has_id(ids)) for _, table in self.tables(DROPPED_FILE, DROPPING_STAGES)]
         dropped = pl.concat([table.drop("drop_reason") for table in tables]).collect()
         return dropped.unique("id", keep="first", maintain_order=True)
@@ -125,15 +126,15 @@ class RunFiles:
     def flags(self, *, after_training: bool) -> pl.LazyFrame | None:
         """Return all flags of the run, each once, or None if no stage has flags.
 
-        `blocks` is true if the flag holds its row back in this run. It is false if a reviewer kept the row, and for
-        flags after training, which are included with `after_training`.
+        `blocks` is true if the flag keeps its row out of this run. It is false if a reviewer kept the row. Flags that
+        were found after training have `blocks` false, and are included only with `after_training`.
         """
         gathered = next(
             (stages for stages in (("well_posed",), ("flag",), ("dedup", "vet_tests")) if stages[-1] in self),
             ("dedup", "verify_gold"),
         )
         if self.path("settle", FLAGS_FILE) is not None:
-            # In this table, `settle` has changed which flags hold rows back, according to the decisions.
+            # Among the flags of `settle`, those that a reviewer overruled no longer hold rows back.
             gathered = ("settle",)
         frames = [self._with_effect(table, "settle") for _, table in self.tables(FLAGS_FILE, gathered)]
         frames += [self._with_effect(table, "select") for _, table in self.tables(FLAGS_FILE, ("profile",))]
@@ -145,7 +146,8 @@ class RunFiles:
         return pl.concat(frames).unique([*KEY, "reason", "detector"], keep="first", maintain_order=True)
 
     def _with_effect(self, flags: pl.LazyFrame, stage: str) -> pl.LazyFrame:
-        """Return flags with `blocks` only for rows that `stage` held back. If it has not run, they are unchanged."""
+        """Return flags with `blocks` false for each row that `stage` did not hold back. If the run has no such stage,
+        flags are returned unchanged."""
         if (dropped := self.table(stage, DROPPED_FILE)) is None:
             return flags if stage not in self else flags.with_columns(blocks=pl.lit(value=False))
         held = dropped.filter(pl.col("drop_reason").is_in(HELD_REASONS)).select(KEY).unique()
@@ -181,7 +183,8 @@ def read_manifest(run_dir: Path) -> list[str]:
 
 
 def read_resolved(run_dir: Path) -> dict[str, Any]:
-    """Return the resolved configuration of a run. Empty if it has none. Raises InputError if the file is damaged."""
+    """Return the resolved configuration of a run, or an empty dict without one. Raises InputError if the file is
+    damaged."""
     path = run_dir / "config.resolved.json"
     if not path.exists():
         return {}
@@ -226,7 +229,7 @@ def check_intact(folder: Path) -> None:
 
 
 def has_id(row_ids: Iterable[str]) -> pl.Expr:
-    """Return the condition that a row has one of these ids."""
+    """Return the condition that `id` is one of these ids."""
     return pl.col("id").is_in(pl.Series(list(row_ids), dtype=pl.String).implode())
 
 

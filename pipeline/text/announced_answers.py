@@ -30,7 +30,6 @@ _ANSWER_LINE = re.compile(
 _HASHES = re.compile(rf"^\s{{0,5}}####\s{{0,5}}(?P<value>[^\n]{{1,{MAX_ANSWER_CHARS}}})", re.MULTILINE)
 """A line of GSM8K with the answer: "#### 42"."""
 _BOX = re.compile(r"\\(?:boxed|fbox)\s{0,3}\{")
-"""The beginning of a box."""
 _SENTENCE_END = re.compile(r"[.。!！;；](?=\s|\Z)|[)）](?=\s|\Z)|[,，](?=\s)")
 """A character that may end an answer: the end of a sentence, a bracket, or a comma before a space."""
 _WRAPPER = re.compile(r"\\(?:text|textbf|mathrm|mathbf|boxed)\s{0,3}(?=\{)|\\[()\[\],;! ]|\\(?:left|right)(?![A-Za-z])")
@@ -85,7 +84,8 @@ def drop_answer_line(prompt: str, gold: str | None, minimum: int) -> str:
 
 
 def answer_key(text: str) -> str:
-    """Return a short answer without markup, spaces, digit grouping and case, equal for two spellings of one answer."""
+    """Return a short answer without markup, spaces, digit grouping and case. Two spellings of one answer give the same
+    key."""
     text = _WRAPPER.sub("", text[: 2 * MAX_ANSWER_CHARS]).translate(_DROPPED)
     text = _GROUPING_COMMA.sub("", text).rstrip(".。,，;；!！").casefold()
     if len(text) > 2 and text[0] in "([" and text[-1] in ")]" and text[1:-1].isalnum():
@@ -95,7 +95,8 @@ def answer_key(text: str) -> str:
 
 
 def _braced(text: str, start: int) -> str | None:
-    """Return the text from `start`, after an open brace, to the closing brace; None above MAX_ANSWER_CHARS."""
+    """Return the text from `start`, after an open brace, to the closing brace. None if it is longer than
+    MAX_ANSWER_CHARS."""
     depth = 1
     for index in range(start, min(len(text), start + MAX_ANSWER_CHARS)):
         depth += {"{": 1, "}": -1}.get(text[index], 0)

@@ -22,7 +22,7 @@ _ASCII_LETTER = re.compile(r"[A-Za-z]")
 _LOST = re.compile("\ufffd|锟斤拷|烫烫烫|屯屯屯")
 """Remains of characters that were lost in decoding."""
 _QUESTION_MARK_LETTER = re.compile(r"[a-z]\?{1,3}[a-z]")
-"""A question mark inside a word, which replaced a letter: "tra?n"."""
+"""A question mark inside a word. It replaced a letter: "tra?n"."""
 _WRONG_CHARSETS = ("gb18030", "big5", "shift_jis", "euc_kr", "cp1251", "koi8_r", "cp850")
 _ASIAN_CHARSETS = ("gb18030", "big5", "shift_jis", "euc_kr")
 _HIGH_LATIN = re.compile("[\u00a1-\u00ff]{4,}")
@@ -43,7 +43,7 @@ _LATIN_REMAINS = re.compile(
 """The remains of UTF-8 that was read as Latin-1 and lost its control characters."""
 
 _SUSPECT = re.compile("[\x80-\x84\x86-\x9f]|[ÂÃâÐÑÎÏÅÄÕãäåæçèéвРСГОΓ├‚√¬Œ‰][^\x00-\x7f\\w]|Γ[ÇÉé]|‚Ä|Ã\\w|â€|вЂ|О[±-¿]")
-"""A quick test: matches every text with mojibake, so that ftfy is imported only if needed."""
+"""A quick test: matches every text with mojibake. So ftfy is imported only if needed."""
 
 
 def repair_mojibake(text: str) -> str:
@@ -109,8 +109,8 @@ CYRILLIC = {
 GREEK = {
     pair[0]: pair[1] for pair in "οo αa ρp ιi κk υu χx νv τt ηn γy ΑA ΒB ΕE ΖZ ΗH ΙI ΚK ΜM ΝN ΟO ΡP ΤT ΥY ΧX".split()
 }
-"""Greek letters, each with the Latin letter that it looks like. Most are symbols in mathematics, so they are replaced
-only for comparisons, not in texts."""
+"""Greek letters, each with the Latin letter that it looks like. Most are symbols in mathematics. So they are replaced
+only for comparisons."""
 _TO_LATIN = str.maketrans(CYRILLIC)
 _HAS_CYRILLIC = re.compile("[\u0400-\u052f]")
 _MIXED_WORD = re.compile(r"(?=[A-Za-z]*[\u0400-\u052f])(?=[\u0400-\u052f]*[A-Za-z])[A-Za-z\u0400-\u052f]+")

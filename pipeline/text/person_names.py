@@ -4,8 +4,8 @@
     "Ann has 3 red cars and buys 4 more. How many cars has Ann?"             the same, Tom for Ann
     "The first term of the Lucas sequence" / "... of the Fibonacci sequence"  not persons: nothing is exchanged
 
-A word is a name if it is always capitalised in its text, and does or owns something at least once. Names are matched in
-order of appearance, so two texts in which two persons change places stay different problems.
+A word is a name if it is always capitalised in its text, and at least once does or owns something. Names are matched in
+order of appearance. So two texts in which two persons change places stay different problems.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 
 _CAPITALISED = re.compile(r"(?<![\w\\$])[A-Z][a-z]+(?![\w$])")
-"""A capitalised word."""
 _WORD = re.compile(r"\w+")
 _ACTS = (
     r"(?:'s|’s|s'|\s+and\s+[A-Z]|,?\s+(?:also\s+|then\s+|first\s+|already\s+|only\s+)?"

@@ -1,7 +1,7 @@
 """Reads a prompt as prose: its sentences, its questions, its language, and its text without formulas and drawings.
 
-`"Let $x=2.5$. What is $x^2$?"` becomes the sentences `["Let ⟦⟧.", "What is ⟦⟧?"]`. A formula is a single opaque word,
-so that its dots, commas and words do not count as parts of the sentence.
+`"Let $x=2.5$. What is $x^2$?"` becomes the sentences `["Let ⟦⟧.", "What is ⟦⟧?"]`. One word replaces a formula, so
+dots, commas and words in it do not count as parts of the sentence.
 
 The language of a prompt is decided by its script if possible, else by py3langid on its words without formulas.
 
@@ -29,13 +29,12 @@ _FORMULAS = re.compile(
     r"|\$\$.+?\$\$"
     r"|\\\[.+?\\\]"
     r"|\\\(.+?\\\)"
-    # A single dollar opens a formula only if it does not look like an amount of money, as in "$5 each and $3 more".
+    # A dollar sign of an amount of money, as in "$5 each and $3 more", does not open a formula.
     r"|(?<!\\)\$(?!\d[\d.,]*[\s,.?!;)-][^$\\]{0,400}[a-z]{4})(?=\S)[^$]{1,400}(?<!\\)\$",
     re.DOTALL,
 )
 """A drawing, a code block or a formula."""
 _SENTENCE_END = re.compile(r"(?<=[.?!؟।])[\"'”’)\]]*\s+|(?<=[。？！；])|\n\s*\n")
-"""The end of a sentence, or an empty line."""
 
 _QUESTION = re.compile(
     r"[?？؟]|_{2,}|\\_|（\s*）|\(\s*\)"
@@ -60,7 +59,7 @@ CHINESE = re.compile(r"[一-鿿]")
 DELIMITED = re.compile(
     r"(?<!\\)\$\$[^$]{1,2000}\$\$|(?<![\\$])\$(?!\$)[^$\n]{1,1000}(?<!\\)\$|\\\([^$]{1,1000}?\\\)|\\\[[^$]{1,2000}?\\\]"
 )
-"""A formula with its delimiters. The bounds avoid quadratic time on a text of many dollar signs."""
+"""A formula with its delimiters. The bounds keep a text of many dollar signs from taking quadratic time."""
 
 _ELSEWHERE = re.compile(
     r"\b(?:see|refer(?:ring)?\s+to|(?:data|information|context|passage|results?|figures)\s+(?:of|from|in|given\s+in)|based\s+on)"
@@ -78,16 +77,16 @@ _ELSEWHERE = re.compile(
 UNKNOWN = "und"
 """The code of ISO 639 for an undetermined language."""
 MIN_LETTERS = 20
-"""The minimum number of letters for a guess by words. Fewer letters are often names and units: of the guesses for
-34,000 English and Chinese prompts, half were wrong below this limit, but only 1 in 2,000 above it."""
+"""The minimum number of letters for a guess by words. Fewer letters are often names and units. Of the guesses for
+34,000 English and Chinese prompts, half were wrong below this limit, and 1 in 2,000 above it."""
 MIN_CONFIDENCE = 0.5
 """The minimum confidence of py3langid for the language of a prompt."""
 SURE_CONFIDENCE = 0.999
 """The minimum confidence of py3langid for a nearly certain language (`sure_language`)."""
 _PROSE_BETWEEN = re.compile(r"^\$[^$\\]*[a-z]{2,}\s+[a-z]{2,}[^$\\]*\$$")
-"""Prose between two dollar signs: it has two words in a row outside of commands, which a formula does not have."""
+"""Prose between two dollar signs. It has two words in a row outside of commands; a formula has none."""
 MAX_CHARS = 300
-"""The number of characters by which a language is guessed. More would be slower, but not more certain."""
+"""The number of characters by which a language is guessed. More characters are slower and not more certain."""
 _NOT_PROSE = re.compile(
     r"\[asy\].*?(?:\[/asy\]|\Z)|```.*?(?:```|\Z)|\\[A-Za-z]+|https?://\S+|[A-Za-z_]*\d[A-Za-z0-9_.]*|\b[A-Za-z]\b",
     re.DOTALL,
@@ -104,12 +103,12 @@ MAX_TWICE_CHARS = 4_000
 MAX_HALVES = 60
 """The maximum number of positions that are tried as the start of a second language."""
 MIN_HALF = 0.3
-"""The minimum ratio of the letters in one half of a text in two languages to the letters in the other half."""
+"""In a text in two languages, one half has at least this share of the letters of the other half."""
 MIN_SHARED_NUMBERS = 2
-"""The minimum number of numbers that both halves of a text in two languages share."""
+"""The minimum number of numbers that both halves of a text in two languages have."""
 _LATIN = re.compile("[A-Za-z\u00c0-\u024f]")
 _ENGLISH = frozenset("the and are has have how what which find with each from if".split())
-"""English words. Two of them decide for English, since names and numbers may mislead a guess."""
+"""English words. Two of them decide for English, because names and numbers may mislead a guess."""
 _HAN = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
 _KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa]")
 _HANGUL = re.compile("[\uac00-\ud7af]")
@@ -124,13 +123,13 @@ _VARIETIES = {"yue": "zh", "wuu": "zh", "lzh": "zh", "gan": "zh"}
 def without_formulas(text: str) -> str:
     """Return the text with every formula, drawing and code block replaced by one opaque word.
 
-    The result is cached, because a dozen rules read the same prompt in turn.
+    The result is cached. A dozen rules read the same prompt one after another.
     """
     return _FORMULAS.sub(FORMULA, text)
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a text, whose formulas must have been replaced (`without_formulas`)."""
+    """Return the sentences of a text. Its formulas must have been replaced (`without_formulas`)."""
     return [part.strip() for part in _SENTENCE_END.split(text) if part.strip()]
 
 
@@ -192,8 +191,8 @@ def may_be_in(text: str, languages: Collection[str]) -> bool:
 def is_said_twice(text: str) -> bool:
     """Return whether a text is given in two languages.
 
-    The two halves of such a text have the same numbers. If both halves ask a question, it suffices that half of the
-    numbers agree, because one half may spell numbers out, and a heading may have further numbers.
+    The two halves of such a text have the same numbers. If both halves ask a question, half of the numbers suffice,
+    because one half may spell numbers out, and a heading may have further numbers.
     """
     text = _GROUPING_COMMA.sub("", _OPTIONS.split(text[:MAX_TWICE_CHARS], maxsplit=1)[0])
     for boundary in islice(_HALF_END.finditer(text), MAX_HALVES):
@@ -221,7 +220,7 @@ def _drop_formula(match: re.Match[str]) -> str:
 
 @cache
 def _identifier() -> Any:
-    """Return py3langid's identifier with probabilities, cached because loading it takes about a second."""
+    """Return py3langid's identifier with probabilities. It is cached, because loading takes about a second."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

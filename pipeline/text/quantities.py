@@ -6,8 +6,8 @@ r"""Reads the quantities of a problem: in digits, in words, as fractions and per
 
 Each quantity has a weight in (0, 1]: the confidence that the problem depends on it. The weight depends on the value and
 not on its spelling, because a rewording may write "1/4" for "a quarter". Units are not read, so "$5" equals "5
-dollars". A percentage is read as its number, because rewordings keep percentages; only 50% is read as a half, and 25%
-as a quarter.
+dollars". A percentage is read as its number, because rewordings keep percentages. The exceptions are 50% (a half) and
+25% (a quarter).
 
 `read_number` reads a gold answer or a final value that is a single number: `"$1{,}250 \\text{ apples}$"` is 1250. For
 an expression, a list, a variable or prose it returns None.
@@ -26,7 +26,7 @@ MAX_DIGITS = 40
 TELLING_WEIGHT = 1.0
 """The weight of most values."""
 COMMON_WEIGHTS = {Fraction(1): 0.2, Fraction(2): 0.8, Fraction(1, 2): 0.6, Fraction(1, 3): 0.8, Fraction(1, 4): 0.8}
-"""The lower weights of values that depend on the wording: "one" is mostly a pronoun, "half" may be reworded."""
+"""The lower weights of values that depend on the wording. "one" is mostly a pronoun, and "half" may be reworded."""
 ORDINAL_WEIGHT = 0.2
 """The weight of an ordinal, such as "5th"."""
 ARTICLE_WEIGHT = 0.05
@@ -44,8 +44,7 @@ _DIGITS = re.compile(
 )
 """A number in digits: "3 1/2", "1,250", "5th", "40%", "2 dozen", "3万"."""
 MAX_NUMBER_CHARS = 80
-"""The maximum number of characters of a number that `read_number` reads, which also bounds the size of the
-`Fraction`."""
+"""The maximum number of characters of a number that `read_number` reads. It also bounds the size of the `Fraction`."""
 _DROPPED = re.compile(
     r"\\(?:left|right|displaystyle|,|!|;|:| )|\\(?:text|mathrm|textbf|mathbf)\s*\{[^{}]*\}|\^\s*\{?\\circ\}?|\\circ|°"
     r"|\\?\$|[£€¥￥]|\\[()\[\]]|\\boxed\s*(?=\{)"
@@ -89,7 +88,7 @@ def digits_quantity(text: str) -> list[Quantity]:
 
 
 def _weigh(value: Fraction, is_ordinal: bool = False) -> float:
-    """Return the weight of a value, which does not depend on its spelling."""
+    """Return the weight of a value. The spelling of the value has no effect."""
     return ORDINAL_WEIGHT if is_ordinal else COMMON_WEIGHTS.get(value, TELLING_WEIGHT)
 
 

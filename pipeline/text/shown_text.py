@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 SHOWN_CHARS = 4_000
-"""The maximum number of characters shown of a text, so that a page stays small even if prompts have megabytes."""
+"""The maximum number of characters shown of a text. A page stays small even if prompts have megabytes."""
 
 MATHS_PATTERN = (
     r"\$\$[\s\S]+?\$\$"
@@ -27,7 +27,7 @@ _MATHS = re.compile(MATHS_PATTERN)
 
 _BREAKS = "\n\t"
 _REORDERING = "\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-"""Characters that change the direction of text, so that a wrong answer could look like a right one."""
+"""Characters that change the direction of text. With them, a wrong answer could look like a right one."""
 
 _SYMBOLS = {chr(code): chr(0x2400 + code) for code in range(32) if chr(code) not in _BREAKS}
 """The symbol that is shown for each control and direction character."""
@@ -40,7 +40,7 @@ _INVISIBLE = re.compile(f"[{re.escape(''.join(_SYMBOLS))}]")
 def visible(text: str) -> str:
     """Return the text with symbols for control and direction characters, except for line breaks and tabs."""
     text = text.replace("\r\n", "\n")
-    # Searching first is ten times as fast as translating, and hardly any text has such characters.
+    # Searching first is ten times as fast as translating. Hardly any text has such characters.
     return text.translate(_TRANSLATION) if _INVISIBLE.search(text) else text
 
 

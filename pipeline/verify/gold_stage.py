@@ -13,11 +13,11 @@ The row's verifier judges several responses:
 - *The gold itself.* The flag is `gold_unparsed` if the verifier cannot read the gold, `gold_fails_verifier` if the gold
   scores below 1, and `gold_unverified` if it gets no score for another reason. For a row with tests, the solution is
   judged instead of the gold.
-- *Another answer.* If a verifier does not understand a gold, it may compare texts letter by letter. Then the gold
-  itself passes, but no answer in other words. Such a gold with several values is `gold_unmatchable`, with `why`
-  "several_values". Others, like "60^\bullet", are only counted as `skip:gold_compared_as_text`. But if more than a
-  fifth of a sample of the set cannot be matched, they are `gold_unmatchable`, with `why` "notation".
-  If a user's verifier accepts an answer that is clearly wrong, the gold is `gold_unmatchable`, with `why` "any_answer".
+- *Another answer.* A verifier that does not understand a gold may compare texts letter by letter. Then only the same
+  text passes, and answers in other words fail. Such a gold with several values is `gold_unmatchable`, with `why`
+  "several_values". Other such golds, like "60^\bullet", are only counted as `skip:gold_compared_as_text`. If more than
+  a fifth of a sample of the set cannot be matched, they are `gold_unmatchable`, with `why` "notation". If a user's
+  verifier accepts an answer that is clearly wrong, the gold is `gold_unmatchable`, with `why` "any_answer".
 - *The worked solution.* If it states an answer (a box, "####", "the answer is ...") that scores 0, the row is flagged
   `solution_contradicts_gold`, with this answer as the suggestion.
 
@@ -85,27 +85,27 @@ ROWS_FILE = "rows.parquet"
 TEXT_CHARS = 500
 """The maximum number of characters of a text in a flag's evidence."""
 AS_TEXT = "notation"
-"""The `why` of a gold that is compared letter by letter. According to two blind readers, 11 of 30 such golds do not
-match right answers in other words. Of the golds with another `why` of `gold_unmatchable`, 75 of 79 do not."""
+"""The `why` of a gold that is compared letter by letter. Two blind readers found that 11 of 30 such golds do not match
+right answers in other words. With another `why` of `gold_unmatchable`, 75 of 79 golds do not match them."""
 SAMPLED_ROWS = 200
 """The number of rows of a set that are sampled, to estimate the share of golds that cannot be matched."""
 MOST_UNMATCHABLE = 0.2
-"""If the share is larger than this, the verifier or the column is probably wrong. Then `gold_unmatchable` holds rows
-back; otherwise it advises."""
+"""If a larger share of the sample cannot be matched, the verifier or the column is probably wrong. Then
+`gold_unmatchable` holds rows back. Otherwise it advises."""
 ANY_ANSWER = "any_answer"
 """The `why` of a gold for which the verifier also accepts a wrong answer."""
 NO_ANSWERS = ("missing", "placeholder", ANY_ANSWER)
-"""The values of `why` with which `gold_unmatchable` always holds a row back."""
+"""If `gold_unmatchable` has one of these values of `why`, it always holds the row back."""
 ANOTHER_ANSWER = "7919"
 """An answer that hardly any row has as its gold."""
 READ_BY_MEANING = ("math", "numeric")
 """Verifiers that parse golds. For others, such as `exact`, a sentence may be the answer."""
 FREQUENT_GOLDS = 5
-"""For a user's verifier, another answer is chosen from this number of the most frequent golds of the set."""
+"""A user's verifier is tested with one of the set's most frequent golds. This is their number."""
 COMMITTED_FORMS = ("boxed", "hashes", "phrase", "answer_tag")
-"""The forms in which a worked solution marks its answer."""
+"""The forms in which a worked solution marks an answer."""
 CONCLUSION = "conclusion"
-"""The form of a last result, such as "so x = 8". It is an answer only if an option has this text."""
+"""The form of a last result, such as "so x = 8". Such a result is an answer only if an option has the same text."""
 MAX_SOLUTION_CHARS = 20_000
 """Only this number of characters at the end of a solution is judged."""
 END_CHARS = 200
@@ -126,7 +126,8 @@ _OPTION_LETTER = re.compile(
 )
 """An answer that names an option: `B`, `(B)`, `(B) 12 cm`, `option B`, `\\text{B}`."""
 _NO_VALUE = re.compile(r"[^\s$]\s?[^\s$]\s?=|\A\D*(?<![\\A-Za-z])[^\W\d_]{3}")
-"""An option that is not a value: an equation other than "x = 8", or a word without a number before it."""
+"""An option that is not a single value: an equation such as "2x = y + 1", or text that begins with a word. "x = 8" is a
+single value."""
 
 RepeatedGold = tuple[str, int, int]
 """A gold, the number of rows with this gold, and the number of all rows."""
@@ -208,7 +209,7 @@ def verify_part(
 
 @dataclass(frozen=True)
 class GoldExamined:
-    """The findings about the gold of one row."""
+    """The result of judging the gold of one row."""
 
     flags: tuple[FlagRecord, ...]
     """The flags that this stage gives the row."""
@@ -232,7 +233,7 @@ def examine_gold(row: Row, deadline_s: float) -> GoldExamined:
 
 
 class _Role(Enum):
-    """The role of a response that the verifier judges."""
+    """A kind of response that the verifier judges, such as the gold or the solution."""
 
     GOLD = "gold"
     OTHER_GOLD = "another accepted gold"
@@ -267,7 +268,7 @@ class _Pending:
     """True if the solution has decimal commas, but the gold has decimal points."""
     solution_end: str
     word_fault: str | None
-    """The `why` that the words of the gold show, such as "prose" or "placeholder", or None."""
+    """The `why` that follows from the words of the gold alone, such as "prose" or "placeholder", or None."""
     roles: tuple[_Role, ...]
     """The role of each response, in order."""
     other_golds: tuple[str, ...]
@@ -362,17 +363,15 @@ class _Queue:
                 yield _Role.BOX, f"\\boxed{{{solution[start:end]}}}"
 
     def _another_answer(self, gold: str) -> str | None:
-        """Return a wrong answer. Its text is not within the gold, and the gold is not within its text."""
+        """Return a wrong answer. Neither it nor the gold contains the text of the other."""
         bare = _bare(gold)
         numbers = [ANOTHER_ANSWER] if any(map(str.isdigit, gold)) else []
         answers = (*numbers, *self._frequent, ANOTHER_ANSWER)
         return next((each for each in answers if _bare(each) not in bare and bare not in _bare(each)), None)
 
     def _stands_for_nothing(self, row: Row) -> bool:
-        """Return True if the gold means "no gold".
-
-        A gold that occurs in the problem is an answer: "If there are none, write None".
-        """
+        """Return True if the gold means "no gold". If the problem contains the gold, it is an answer: "If there are
+        none, write None"."""
         gold = row["gold"]
         if gold not in self._for_nothing or row["verifier"] not in READ_BY_MEANING:
             return False
@@ -402,7 +401,6 @@ class _Queue:
 
 
 def _without_other_golds(row: Row) -> str:
-    """Return the verifier's arguments of a row without its other accepted golds."""
     arguments = orjson.loads(row["verifier_args"])
     return dump_json(arguments) if arguments.pop(OTHER_GOLDS, None) is not None else row["verifier_args"]
 
@@ -447,14 +445,14 @@ def _is_foreign(path: Path) -> bool:
 
 
 def _golds_for_nothing(golds: pl.Series) -> tuple[str, ...]:
-    """Return the golds of a set that mean "no gold", such as "None.". Empty unless they are more than a fifth of it."""
+    """Return the golds of a set that mean "no gold", such as "None.". If they are at most a fifth of all golds, return
+    ()."""
     nothing = golds.filter(golds.str.contains(NOTHING_IN_BULK))
     is_common = len(golds) >= MIN_REPEATED_ROWS and len(nothing) > MOST_UNMATCHABLE * len(golds)
     return tuple(sorted(nothing.unique()) if is_common else ())
 
 
 def _frequent_golds(golds: pl.Series) -> tuple[str, ...]:
-    """Return the most frequent golds of a set."""
     return tuple(golds.value_counts().sort("count", "gold", descending=[True, False])["gold"].head(FREQUENT_GOLDS))
 
 
@@ -499,11 +497,9 @@ def _contradicts(on_solution: Verdict, row: _Pending) -> bool:
 
 
 def _chooses_another(on_solution: Verdict, row: _Pending) -> bool:
-    """Return True if the solution chooses another option than the gold, by its letter alone or by its text.
-
-    "Option A: 1+3=4, option B: ..." does not choose an option, and neither does "She needs 12 minutes.". If an option
-    has words or an equation, the solution must have its text: "(1), the first gap" does not choose the option "Gap 2".
-    """
+    """Return True if the solution chooses another option than the gold, by its letter alone or by its text. "Option A:
+    1+3=4, option B: ..." and "She needs 12 minutes." choose no option. An option with words or an equation is chosen
+    only by its whole text. So "(1), the first gap" does not choose the option "Gap 2"."""
     answer, text = str(on_solution.evidence["answer"]), on_solution.extracted or ""
     if on_solution.reason is not Reason.MISMATCH or len(answer) != 1:
         return False

@@ -31,8 +31,8 @@ OPTIONS: Mapping[str, Any] = {"rounding": "measured"}
 DECIDED = ("rounding", "decimals", "tolerance", "answer_digits")
 """Options about rounding. A row with one of them is skipped."""
 MIN_SHARE = 0.08
-"""The option is proposed if at least this share of the golds with digits looks measured. Of 18 sets of mathematics,
-none has more than .041. Two sets of science have .15 and .31."""
+"""The option is proposed if at least this share of the golds with digits looks measured. The highest share in 18 sets
+of mathematics is .041. Two sets of science have .15 and .31."""
 MIN_ROWS = 10
 """The minimum number of golds that look measured or computed."""
 MIN_FRACTIONS = 0.25
@@ -46,12 +46,12 @@ MAX_CHARS = 4_000
 _EVERYDAY = frozenset(
     "m s month kg acre degree radian percent byte bit dollar euro sterling yuan yen rupee ruble won".split()
 )
-"""Dimensions of ordinary word problems, which do not show a measurement. Areas and volumes are rare in such problems,
+"""Dimensions of ordinary word problems. They do not show a measurement. Areas and volumes are rare in such problems,
 and do show one."""
 _POINT = re.compile(r"\d\.\d|(?<!\d)\.\d")
 _FRACTION = re.compile(r"\D{0,3}\d[\d,]*\.(?=\d*[1-9])(\d\d(\d)?)?\d*\s?[%％]?")
 _GROUPED = re.compile(r"[1-9]\d{0,2}\.\d{3}")
-"""A number whose point may be between thousands, such as `1.250`. If all fractions are like this, none is computed."""
+"""A number whose point may be between thousands, such as `1.250`. If all fractions have this form, none is computed."""
 _POWER_OF_TEN = re.compile(r"(?:\\times|\\cdot|[x×*·])\s?\{?10\s?\^|\d[eE][-+]?\d")
 _AMOUNT = re.compile(
     r"(?<![\d.])\d[\d.]{0,15}"
@@ -61,7 +61,7 @@ _AMOUNT = re.compile(
 
 
 def find_sign(text: str) -> str | None:
-    """Return the part of a text that shows a measurement, a power of ten or an amount with a unit, or None."""
+    """Return the part of a text that shows a measurement (a power of ten, or an amount with a unit), or None."""
     if (power := _POWER_OF_TEN.search(text)) is not None:
         return power[0]
     for amount in _AMOUNT.finditer(text, 0, MAX_CHARS):
@@ -84,7 +84,7 @@ class MeasuredTally:
     computed: int = 0
     """The number of decimal fractions with three or more decimals."""
     ungrouped: int = 0
-    """The number of decimal fractions that cannot be thousands, as 1.250 can."""
+    """The number of decimal fractions that cannot be thousands, as 1.250 can be."""
     example: str = ""
 
     def add(self, gold: str, prompt: str) -> None:
@@ -123,7 +123,8 @@ class MeasuredTally:
 
     @property
     def count_and_kind(self) -> str:
-        """A phrase with the number of golds that look measured, or of those that look computed if there are more."""
+        """A phrase with the number of golds that look measured, or with the number that look computed if this is
+        larger."""
         count, kind = max((self.measured, "measured"), (self.computed, "computed"))
         return f"{count:,} of {self.golds:,} golds with figures look {kind}"
 

@@ -56,7 +56,7 @@ SLOW_MS = 100.0
 """A row that takes more CPU time than this is slow. An ordinary verdict takes about a millisecond."""
 MAX_SLOW_ROWS = 5
 _TRIAL_ROWS = 20
-"""If there is no gold column, and the verifier needed a gold for each of this number of rows, an error is raised."""
+"""If there is no gold column, and the verifier needed a gold in each of this number of rows, an error is raised."""
 
 
 def verify_file(
@@ -72,10 +72,10 @@ def verify_file(
 ) -> dict[str, int]:
     """Write one verdict for each response of `source`, and return the number of verdicts by reason.
 
-    A record has one response, or a list of samples, each of which gets a verdict. `verifier` judges the rows that do
-    not name one. If it is None, `code` judges files with tests, and `math` other files. If a second opinion is
-    configured, it is stored in the evidence. Raises InputError if the file cannot be read, has no response column, or
-    has no golds although the verifier needs them, and GuardError if a verifier hangs.
+    A record has one response, or a list of samples with a verdict for each. `verifier` judges the rows that do not name
+    one. If it is None, `code` judges files with tests, and `math` other files. A configured second opinion is stored in
+    the evidence. Raises InputError if the file cannot be read, has no response column, or has no golds although the
+    verifier needs them, and GuardError if a verifier hangs.
     """
     if verifier is not None:
         resolve(verifier)

@@ -9,10 +9,10 @@ Only rows with the verifier `code` are vetted; others pass unchanged. The tests 
 `truegold.verifiers.audit.suites` explains the checks, and `suites.parquet` has their results for each suite. If several
 reasons drop a row, the ledger names the gravest one, and its evidence names the others. A repaired row keeps its id.
 
-Two flags hold a row back: `references_disagree`, and `paid_null` (a program that solves nothing passes) if test cases
-are proposed that a reviewer may add. With the setting `mend`, these cases are added at once (`edit cases_added`). If
-the solution passes after a repair, earlier flags of `verify_gold` on the row are removed (`keep reference_passes`). If
-the sandbox fails, the row is kept and flagged `not_vetted`.
+The flag `references_disagree` holds a row back for review. So does `paid_null` (a program that solves nothing passes)
+if a reviewer can add proposed test cases. With the setting `mend`, these cases are added at once (`edit cases_added`).
+If the solution passes after a repair, earlier flags of `verify_gold` on the row are removed (`keep reference_passes`).
+If the sandbox fails, the row is kept and flagged `not_vetted`.
 
 The tests are run on the row's solution and on programs that its source put into `meta` (APPS, TACO, CodeContests):
 
@@ -21,7 +21,7 @@ The tests are run on the row's solution and on programs that its source put into
     meta {"incorrect_solutions": {...}}                                       wrong programs: those in Python 3
 
 Rows are vetted in threads, and each program runs in a process of the sandbox. The record of each finished row is stored
-on disk, so that the row is not vetted again after a kill:
+on disk. A run that was killed continues after the last finished row:
 
     {"key": ["9f0c...", "train.jsonl", 17], "outcome": "repair", "findings": [...], "repaired": "{...}", ...}
 
@@ -131,7 +131,8 @@ def summary_lines(suites: Sequence[SuiteRow]) -> list[str]:
 
 
 def _weakest(suites: Sequence[SuiteRow]) -> list[SuiteRow]:
-    """Return the weakest suites: first those that pay a program which solves nothing, then those that miss faults."""
+    """Return the weakest suites. Suites that a program which solves nothing passes come first, then those that miss
+    faults."""
     weak = [suite for suite in suites if suite["paid"] or (suite["kill_rate"] is not None and suite["kill_rate"] < 1)]
     return sorted(weak, key=lambda suite: (not suite["paid"], suite["kill_rate"] or 0.0))[:MAX_WEAKEST]
 
@@ -155,7 +156,7 @@ def _markdown(title: str, suites: Sequence[SuiteRow]) -> Iterator[str]:
 
 
 def _witnesses(suite: SuiteRow) -> dict[str, dict[str, str]]:
-    """Return, for each fault that the tests missed, an input that shows it, with the expected and the wrong output."""
+    """Return an input that shows each missed fault, with the expected and the wrong output, by fault."""
     findings = json.loads(suite["findings"])
     survivors = [each for finding in findings for each in finding["evidence"].get("survivors", ())]
     return {each["fault"]: each for each in survivors if isinstance(each, dict)}
@@ -216,26 +217,25 @@ def _shorten(evidence: Any) -> str:
 
 
 def _as_code(text: str) -> str:
-    """Return any text as Markdown code."""
     line = " ".join(text.split())
     return f"`` {line.replace('``', '` `')} ``"
 
 
 def _escape(text: str) -> str:
-    """Return the text escaped for Markdown."""
     return "".join(f"\\{char}" if char in "\\`*_{}[]<>#|$" else char for char in " ".join(text.split()))
 
 
 MIN_PROMPTS = 5
-"""A line is boilerplate if at least this number of prompts have it, and at least MIN_SHARE of the source's prompts."""
+"""A line is boilerplate if at least MIN_PROMPTS prompts of a source and at least the share MIN_SHARE of them have
+it."""
 MIN_SHARE = 0.5
 MIN_LINE_CHARS = 12
-"""Shorter lines are not boilerplate, but headings such as `Input`."""
+"""Lines with fewer characters are not boilerplate: they are headings such as `Input`."""
 MAX_LINES = 5
 """The maximum number of lines of boilerplate that are listed."""
 MAX_PROMPT_LINES = 500
 MAX_KNOWN_LINES = 200_000
-"""The maximum number of different lines that are counted, which limits memory."""
+"""The maximum number of different lines that are counted. It limits memory."""
 
 _HINT = re.compile(
     r"^[\s#*>-]{0,8}(?:categor(?:y|ies)|tags?|topics?|difficulty|rating|editorial|hints?|algorithms?|approach"
@@ -328,7 +328,7 @@ SUITES_SCHEMA = pa.schema(
     ]
 )
 _ID_NAMES = ("source_id", "task_id", "problem_id", "question_id", "id", "name")
-"""Columns in which sources have the id of a problem, the most likely first."""
+"""Columns that may have the source's id of a problem, the most likely first."""
 
 _NOT_IN_TABLE = ("key", "repaired")
 
@@ -340,13 +340,13 @@ DETECTOR = "vet_tests"
 SHOWN_CHARS = 200
 """The maximum number of characters that are shown of the evidence of a frequent drop."""
 LEDGER_CHARS = 20_000
-"""The maximum number of characters of tests in the ledger, before and after a repair."""
+"""The maximum number of characters of tests that the ledger shows before and after a repair."""
 
 AHEAD = 4
-"""The maximum number of waiting rows for each thread, which limits memory."""
+"""The maximum number of waiting rows for each thread. It limits memory."""
 
 Pending = tuple[Row, "Future[dict[str, Any]] | dict[str, Any] | None"]
-"""A row with its record: a future, the record of an earlier attempt, or None if the row is not vetted."""
+"""A row with its record: a future of the record, the record of an earlier attempt, or None if the row is not vetted."""
 
 
 def make_record(row: Row, vetting: Vetting) -> dict[str, Any]:
@@ -479,10 +479,8 @@ def vet_part(part: Part, config: VetTestsConfig, shared: None, progress: Progres
 
 
 def _gather_facts(rows: Path, out_dir: Path) -> dict[str, Any]:
-    """Return facts about all parts: outcomes, the mean kill rate, findings about sources, and frequent drops.
-
-    Empty if no row has tests.
-    """
+    """Return facts about all parts: outcomes, the mean kill rate, findings about sources, and frequent drops. The dict
+    is empty if no row has tests."""
     suites = read_table(out_dir / SUITES_FILE, dict, ["outcome", "kill_rate", "reasons"])
     vetted = (row for row in read_rows(rows, ["source", "prompt", "verifier"]) if row["verifier"] == VERIFIER)
     outcomes: Counter[str] = Counter()
@@ -593,7 +591,7 @@ def _first_distinct(solutions: list[str], limit: int) -> tuple[str, ...]:
 
 
 def _holds_back(finding: Mapping[str, Any]) -> bool:
-    """Return True if a flag holds its row back: `references_disagree`, or `paid_null` with proposed cases."""
+    """Return True if a finding holds its row back: `references_disagree`, or `paid_null` with proposed cases."""
     is_mendable = finding["reason"] == VetReason.PAID_NULL and PROPOSED in finding["evidence"]
     return is_mendable or finding["reason"] == VetReason.REFERENCES_DISAGREE
 
@@ -650,7 +648,7 @@ class _Output:
         return {**row, "verifier_args": after}
 
     def _withdraw_stale_flags(self, row: Row, record: Mapping[str, Any], earlier: list[FlagRecord]) -> list[FlagRecord]:
-        """Return the earlier flags that are still valid, and record the others in the ledger."""
+        """Return the earlier flags that are still valid. The ledger records the removal of the others."""
         if not record.get("references") or record["repaired"] is None:
             return earlier
         stale = [flag for flag in earlier if flag["detector"] == "verify_gold"]

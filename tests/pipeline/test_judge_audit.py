@@ -185,7 +185,7 @@ def test_a_training_is_refused_without_its_audit(start: Callable[..., ChatServer
     values = {"data": {"type": "demo"}, "model": {"path": "m"}, "train": {"reward": reward}}
     with pytest.raises(ConfigError, match=r"train\.reward\.second_opinion\.audit: is missing"):
         validate_config(values, "c.yaml")
-    values |= {"model": {"type": "tiny"}, "sft": {}}
+    values |= {"model": {"type": "tiny"}, "sft": {}, "engine": {"max_model_len": 256}, "profile": {"max_tokens": 128}}
     values["train"] = {"reward": {"second_opinion": settings}}
     (tmp_path / "run.yaml").write_text(json.dumps(values))
     done = run_command("run", "run.yaml", "--dry-run", cwd=tmp_path)

@@ -368,6 +368,53 @@ def test_humanevals_layout_in_python_whatever_the_id_is(tmp_path, values):
     assert (arguments_of(row)["type"], row["solution"]) == ("asserts", f"{head}\n    return a + b")
 
 
+C_BY_STDIN = '#include <stdio.h>\nint main() { int a, b; scanf("%d %d", &a, &b); printf("%d", a + b); }'
+PAIRS = [{"input": "1 2", "output": "3"}, {"input": "2 2", "output": "4"}]
+
+
+@pytest.mark.parametrize(
+    ("values", "language"),
+    [
+        ({"prompt": "Add.", "tests": PAIRS, "language": "c"}, "c"),
+        ({"prompt": "Add.", "tests": json.dumps(PAIRS), "lang": "GNU C11"}, "c"),
+        ({"problem": "Add.", "test_cases": PAIRS, "programming_language": "C++20 (GCC 13-64)"}, "cpp20"),
+        ({"problem": "Add.", "test_cases": PAIRS, "programming_language": "C++", "solution": C_BY_STDIN}, "cpp"),
+        ({"question": "Add.", "inputs": ["1 2", "2 2"], "outputs": ["3", "4"], "language": "GNU C++17"}, "cpp"),
+        ({"question": "Add.", "input_output": {"inputs": ["1 2"], "outputs": ["3"]}, "language": "c"}, "c"),
+        (
+            {"prompt": "Add.", "tests": {"fn_name": "add", "inputs": [[1, 2]], "outputs": [3]}, "language": "Node.js"},
+            None,
+        ),
+        ({"prompt": "Add.", "tests": PAIRS, "language": "en"}, None),
+        ({"prompt": "Add.", "tests": PAIRS, "language": "Python3"}, None),
+        (
+            {"prompt": "Add.", "tests": PAIRS, "language": "c", "solution": "print(sum(map(int, input().split())))"},
+            None,
+        ),
+        ({"prompt": "Add.", "tests": PAIRS}, None),
+    ],
+)
+def test_tests_by_stdin_are_in_the_language_that_a_column_names(tmp_path, values, language):
+    row = row_of(tmp_path, values)
+    arguments = arguments_of(row)
+    if arguments["type"] == "calls":
+        assert arguments["language"] == "javascript"
+        return
+    assert arguments.get("language") == language
+    assert ("en" in row["meta"]) == (values.get("language") == "en")
+    if language is not None:
+        for sign, score in (("+", 1), ("-", 0)):
+            program = C_BY_STDIN.replace("a + b", f"a {sign} b")
+            assert verify(f"```{language}\n{program}\n```", None, verifier="code", **arguments).score == score
+
+
+@pytest.mark.parametrize("column", ["solution", "reference_solution", "completion"])
+def test_a_solution_in_another_language_is_read_from_the_usual_columns(tmp_path, column):
+    program = "pub fn add(a: i64, b: i64) -> i64 { a + b }"
+    row = row_of(tmp_path, {"prompt": "Add.", "tests": RUST, "language": "rust", column: program})
+    assert row["solution"] == program
+
+
 def test_the_prelude_builds_lists_and_trees():
     names: dict[str, Any] = {}
     exec(LEETCODE_PRELUDE, names)

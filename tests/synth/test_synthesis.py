@@ -216,7 +216,9 @@ def test_a_strategy_without_room_says_so(world: World, monkeypatch: pytest.Monke
     length = len(f"Problem number <1>\n\n{RETRY}") + 200
     for line, strategy in zip(sorted(notes), ("reflect", "retry"), strict=True):
         match = re.fullmatch(
-            rf"{strategy}: no room in (\d+) of \1 rows: its prompt takes (\d+) of 150 tokens or more.", line
+            rf"{strategy}: the prompt is too long in (\d+) of \1 rows: it has at least (\d+) tokens, "
+            "and the model takes 150.",
+            line,
         )
         assert match and 150 <= int(match[2]) <= 2 * length
     assert report.facts["no_room"] == sorted(notes)

@@ -117,7 +117,7 @@ def test_a_form_that_is_not_read_is_said_after_fifty_responses_with_an_example()
     assert tally.counts["", ""].ended == FEWEST
     assert line.startswith("50 of 50 responses")
     assert "| All eggs |" in line
-    assert "49 have gold at the end, 0 another row's gold" in line
+    assert "49 end with gold and 0 with another row's gold" in line
     assert tally.finish() == []
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import cached_property
 from importlib.resources import files
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -54,13 +55,13 @@ class AsynchronousConfig(StageConfig):
     """Sampling in the background, while the trainer updates the weights."""
 
     max_staleness: int = Field(default=1, ge=1)
-    """The largest age of the weights that sampled a group, as a number of versions behind the trained weights. With 1,
-    the next batch is sampled while the trainer updates. Groups of older weights are dropped and counted."""
+    """The largest age of the weights that sampled a group, in versions before the trained weights. With 1, the next
+    batch is sampled while the trainer updates. Groups of older weights are dropped and counted."""
     in_flight: bool = False
-    """Whether new weights are loaded in the middle of completions. The later tokens of such a completion come from the
-    new weights (PipelineRL, arXiv 2509.19128). If false, running completions are finished first."""
+    """Whether samplers load new weights in the middle of completions. The new weights then sample the remaining tokens
+    (PipelineRL, arXiv 2509.19128). If false, running completions are finished first."""
     order: Literal["fresh", "first"] = "first"
-    """The groups that a batch takes if more groups are ready than it needs. fresh: those of the newest weights. first:
+    """The groups that a batch takes if more groups are ready than needed. fresh: those of the newest weights. first:
     those that were ready first."""
     devices: tuple[str, ...] = ()
     """The GPUs of each sampler, in the format of CUDA_VISIBLE_DEVICES: ["4", "5"] are two samplers of one GPU each. By
@@ -88,8 +89,8 @@ class AsynchronousConfig(StageConfig):
     def groups_ahead(self, steps: int, prompts_per_step: int) -> int:
         """Return the largest number of groups that are requested before a step needs them.
 
-        They are `prompts_per_step` groups for each version of the weights that is fresh enough to be trained on. There
-        are `max_staleness` + 1 such versions, or `steps` in a shorter training.
+        This is `prompts_per_step` times the number of versions of the weights that may be trained on at a time:
+        `max_staleness` + 1, or `steps` in a shorter training.
         """
         return prompts_per_step * (min(self.max_staleness, steps - 1) + 1)
 
@@ -156,7 +157,7 @@ class RewardTerm(StageConfig):
     args: dict[str, Any] = Field(default_factory=dict)
     """Arguments for `verifier`, the same for every row. `length`, the completion's number of tokens, is added."""
     gate: str | None = None
-    """The name of another term. This term counts only for completions that pass the other term."""
+    """The name of another term. This term counts only for completions that pass the other term (the gate)."""
     judge: GraderConfig | None = None
     """A language model that grades the completion by a rubric, in place of a verifier."""
 
@@ -184,7 +185,7 @@ class RewardTerm(StageConfig):
 
 
 class RewardConfig(VerdictConfig):
-    """The reward of a completion."""
+    """The reward of a completion: the sum of the terms."""
 
     terms: tuple[RewardTerm, ...] = (RewardTerm(name="correct"),)
     """The terms of the reward. Exactly one of them has neither `verifier` nor `judge`: correctness, which defines pass
@@ -192,11 +193,11 @@ class RewardConfig(VerdictConfig):
     clip: Range | None = None
     """The lowest and the highest value of the sum of the terms."""
     workers: int = Field(default=1, ge=0)
-    """Number of processes per rank that judge completions; 0 for one per core. Mathematics needs only one process,
-    programs need more."""
+    """Number of processes per rank that judge completions; 0 for one per core. Mathematics needs one process, programs
+    need more."""
     second_opinion: AuditedOpinionConfig | None = None
     """An audited model that judges answers which the row's own verifier could not read (`unread`). The model may raise
-    their score from 0 to 1."""
+    the score of such an answer from 0 to 1."""
 
     @model_validator(mode="before")
     @classmethod
@@ -218,7 +219,7 @@ class RewardConfig(VerdictConfig):
             raise ValueError("; ".join(mistakes))
         return terms
 
-    @property
+    @cached_property
     def composition(self) -> tuple[Term, ...]:
         """The terms in the form that `verifiers.reward` takes."""
         return tuple(term.as_term() for term in self.terms)
@@ -256,7 +257,8 @@ class TemperatureSchedule(StageConfig):
 
 
 class TemperatureBand(PassRateBelow):
-    """A separate temperature for problems that the profile found hard. A higher one makes attempts more diverse."""
+    """A separate temperature for problems with a low pass rate in the profile. A higher temperature makes attempts more
+    diverse."""
 
     temperature: float = Field(gt=0)
     """The rollout temperature of these problems."""
@@ -280,8 +282,8 @@ class SamplingConfig(StageConfig):
     selection) and replace groups without advantages, such as groups that are all right or all wrong (DAPO's dynamic
     sampling). By default 1 if there are enough problems for two steps, else 0."""
     right_share: Range | None = None
-    """Bounds for the share of right completions in a training batch. They are met by choosing among the groups that
-    `refills` sample. Rewards are not changed."""
+    """Bounds for the share of right completions in a training batch. The trainer chooses among the groups of `refills`
+    to keep the bounds. Rewards do not change."""
 
     @model_validator(mode="before")
     @classmethod
@@ -303,7 +305,8 @@ class SamplingConfig(StageConfig):
         return self
 
     def resolve_refills(self, problems: int, prompts_per_step: int) -> SamplingConfig:
-        """Return the section with a default for `refills` that depends on the number of problems, reserve included."""
+        """Return the section with a default for `refills`. The default depends on the number of problems, with the
+        reserve."""
         if self.refills is not None:
             return self
         is_worth_it = self.right_share is not None or problems >= 2 * prompts_per_step
@@ -326,7 +329,7 @@ HELDOUT_SET = "heldout"
 
 
 class EvaluationConfig(StageConfig):
-    """Evaluation on the held-out rows. The defaults of temperature, top_p and top_k are read from the checkpoint's
+    """Evaluation on the held-out rows. By default, temperature, top_p and top_k come from the checkpoint's
     generation_config.json. Without that file, completions are sampled at temperature 1."""
 
     every: int = Field(default=0, ge=0)
@@ -342,8 +345,8 @@ class EvaluationConfig(StageConfig):
     top_k: int | None = Field(default=None, ge=0)
     """Tokens are drawn from this number of the likeliest tokens; 0 for all tokens."""
     sets: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*$")], Filled] = Field(default_factory=dict)
-    """Further held-out sets by name: files in any format of `data`, such as {gsm: gsm8k_test.jsonl}. `problems` is also
-    the largest number of rows of each set."""
+    """Further held-out sets: a name and a file in any format of `data`, such as {gsm: gsm8k_test.jsonl}. At most
+    `problems` rows of each set are evaluated."""
 
     @model_validator(mode="after")
     def _check_sets_are_evaluated(self) -> EvaluationConfig:
@@ -379,14 +382,13 @@ class GuardConfig(StageConfig):
     """The guards of a run and the actions that they may take (docs/reference/guards.md lists all guards)."""
 
     off: tuple[str, ...] = ()
-    """Names of guards that are switched off; `all` for every guard, `probe` for the comparison of the two engines. The
-    name of an action, such as roll_back, replaces that action by a warning."""
+    """Names of guards that are switched off. `all` is every guard, `probe` the comparison of the two engines. The name
+    of an action, such as roll_back, replaces the action by a warning."""
     roll_backs: int = Field(default=4, ge=0)
     """How often a run returns to an earlier checkpoint before it stops."""
     rejudged: int = Field(default=4, ge=0)
-    """The number of completions of each step that are judged again from their files, in a separate process. A few
-    completions of the first step are also judged again at each step, to show whether the verifier has changed. With 0,
-    no completion is judged again."""
+    """The number of completions of each step that are judged again from their files, in a separate process; 0 for none.
+    A few completions of the first step are judged again at each step, to show whether the verifier has changed."""
 
     @field_validator("off")
     @classmethod
@@ -419,8 +421,8 @@ class GrpoConfig(StageConfig):
     """Sampling in the background, in a separate process. By default each step samples, then updates."""
     sync_every: int = Field(default=1, ge=1)
     """The number of steps after which the sampler gets the current weights. It also gets them before each evaluation
-    and checkpoint. Completions of older weights are stale: the trainer recomputes their log-probabilities, and
-    `objective.corrections` weigh tokens by the ratio between these and the sampler's probabilities."""
+    and checkpoint. Completions of older weights are stale. The trainer recomputes log-probabilities of stale tokens,
+    and `objective.corrections` weigh tokens by the ratio of the trainer's to the sampler's probabilities."""
     feed: FeedConfig = FeedConfig()
     """The order in which problems are drawn."""
     sampling: SamplingConfig = SamplingConfig()
@@ -463,8 +465,10 @@ class GrpoConfig(StageConfig):
         return step > 0 and self.save_every > 0 and step % self.save_every == 0
 
     def resolve_masks(self) -> GrpoConfig:
-        """Return the configuration with `objective.masks.truncated` set. The default is true, or false if the reward
-        punishes length."""
+        """Return the configuration with `objective.masks.truncated` set.
+
+        The default is true. It is false if the reward punishes length.
+        """
         masks = self.objective.masks
         if masks.truncated is not None:
             return self
@@ -496,7 +500,7 @@ class GrpoConfig(StageConfig):
         return self
 
     @model_validator(mode="after")
-    def _check_what_goes_with_asynchronous_rollouts(self) -> GrpoConfig:
+    def _check_asynchronous(self) -> GrpoConfig:
         asynchronous = self.asynchronous
         if asynchronous is None:
             return self

@@ -7,9 +7,14 @@
     ended         groups whose end is recorded in groups.jsonl:
                   {"group": 17, "id": "...", "event": "trained", "step": 4, "staleness": 1}
 
-Each group has a unique key, is requested once and ends once: as `trained`, `idle` (its completions have no advantages,
-its step was skipped, or it was not needed) or `stale` (too old, or sampled by weights that were rolled back). A
-checkpoint has the keys of unfinished groups, so that a resumed run requests them again.
+Each group has a unique key, is requested once and ends once, in one of three ways:
+
+    event     cause
+    trained   the group was trained on
+    idle      its completions have no advantages, its step was skipped, or it was not needed
+    stale     it is too old, or was sampled by weights that were rolled back
+
+A checkpoint has the keys of unfinished groups. A resumed run requests these groups again.
 
 Rank 0 requests groups, buffers them and records their ends (`Pipeline`). It sends each rank a share of a step's groups,
 which the rank scores and trains on (`AsynchronousGroups`). Each rank has a copy of the feed, the stream of problems.
@@ -48,7 +53,7 @@ class AsynchronousGroups:
     """One rank's share of the groups that are sampled in the background."""
 
     answers: SampledGroups
-    """Scores completions, and samples completions for evaluations."""
+    """Scores completions. It also samples completions for evaluations."""
     pool: SamplerPool
     pipeline: Pipeline | None
     """The requested and buffered groups; None except on rank 0."""
@@ -100,7 +105,7 @@ class AsynchronousGroups:
         self, rows: Sequence[Row], positions: Sequence[int], samples: int, sampling: SamplingParams
     ) -> list[CompletionScore]:
         """Return `samples` scores of each held-out row. Sampling in the background pauses meanwhile."""
-        # The comparison of the two engines runs now, because the background sampler is idle at no other time.
+        # The comparison of the two engines runs here. At other times the background sampler is busy.
         self.answers.rollout.probe.check(self.answers.rollout.version)
         return self.answers.evaluate(rows, positions, samples, sampling)
 
@@ -155,7 +160,7 @@ LEDGER = "groups.jsonl"
 
 @dataclass
 class Pipeline:
-    """The groups that were drawn from the feed and not yet trained on, kept by rank 0."""
+    """The groups that were drawn from the feed and wait for training. Rank 0 keeps them."""
 
     feed: Feed
     config: GrpoConfig

@@ -28,7 +28,7 @@ NGRAM = 4
 FEWEST_NGRAMS = 4
 """The smallest number of n-grams for which the repetition of a completion is measured."""
 KNOWN_SCRIPTS = {"LATIN", "GREEK"}
-"""Scripts that never count as foreign, because mathematics is written in them."""
+"""Scripts that never count as foreign. Mathematics is written in them."""
 NO_SCRIPTS = {"MATHEMATICAL", "FEMININE", "MASCULINE", "MICRO", "DOUBLE-STRUCK", "SCRIPT"}
 """First words of the Unicode names of letters that do not belong to a script: MATHEMATICAL ITALIC SMALL X, FEMININE
 ORDINAL INDICATOR (ª), MICRO SIGN (µ), DOUBLE-STRUCK CAPITAL R (ℝ), SCRIPT SMALL L (ℓ)."""
@@ -49,7 +49,7 @@ def measure_batch(
     completions: this rank's completions. scores: the scores of all groups of all ranks, by group. entered: the groups
     that are trained on.
     """
-    # Tokens, texts and rows are too large to be gathered, so each rank measures its own.
+    # Tokens, texts and rows are too large to be gathered. Each rank measures its own.
     everything = list(chain(*gathered([strip_texts(completion) for completion in completions])))
     groups = group_completions(completions)
     ngram_shares = [distinct_ngrams([member.segment.output_ids for member in group]) for group in groups]
@@ -226,7 +226,7 @@ def group_completions(completions: Sequence[StepCompletion]) -> list[list[StepCo
 def distinct_share(groups: Sequence[Sequence[object]]) -> float | None:
     """Return the mean, over groups, of the number of distinct values divided by the number of values.
 
-    Values are, for example, extracted answers; None is skipped. Returns None if no group has a value.
+    An example of a value is an extracted answer. None is skipped. Returns None if no group has a value.
     """
     known = [[value for value in group if value is not None] for group in groups]
     return _mean([len(set(values)) / len(values) if values else None for values in known])
@@ -242,7 +242,6 @@ def distinct_ngrams(group: Sequence[Sequence[int]], n: int = NGRAM) -> float | N
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    """Return the mean of the values that are not None, or None if there is no such value."""
     judged = [value for value in values if value is not None]
     return fmean(judged) if judged else None
 
@@ -274,8 +273,8 @@ def text_metrics(completions: Sequence[StepCompletion], encoder: PromptEncoder) 
 def expected_copies(group: Sequence[StepCompletion]) -> tuple[int, float, float]:
     """Return the number of copies in a group, and the mean and variance of this number under independent sampling.
 
-    A copy is a completion that is equal to an earlier one of the group. Its probability is the sum of the probabilities
-    of the different completions before it.
+    A copy is a completion that is equal to an earlier one of the group. The probability of a copy at a position is the
+    sum of the probabilities of the different completions before this position.
     """
     chances: dict[tuple[int, ...], float] = {}
     copies, mean, variance = 0, 0.0, 0.0
@@ -323,7 +322,6 @@ def foreign_share(counts: Mapping[str, int], known: set[str]) -> float:
 
 
 def _scripts(text: str) -> Iterable[str]:
-    """Yield the script of each letter of a text."""
     return (script for character in text if (script := _script(character)))
 
 

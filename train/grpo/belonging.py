@@ -36,14 +36,14 @@ from truegold.verifiers import Item, Reason, Verdict, compose, resolve
 from truegold.verifiers.rates import wilson_interval
 
 CANARIES = 8
-"""The number of completions of the first step that are judged again at each later step, half of them right if possible.
-If their verdicts change, the verifier has changed, not the policy."""
+"""The number of completions of the first step (canaries) that are judged again at each later step, half of them right
+if possible. A changed verdict on a canary shows that the verifier has changed."""
 MOST = 64
 """Maximum number of completions of a step that are judged again to find a fault's kind."""
 NEIGHBOURS = 8
 """The largest shift, in completions, at which stored verdicts are compared with new ones."""
 ALIKE = 0.95
-"""The share of equal verdicts above which two lists of verdicts count as the same, shifted or not."""
+"""Two lists of verdicts count as the same if more than this share of verdicts is equal, shifted or not."""
 WINDOW = 64
 """The number of latest comparisons that count for verifiers that are not deterministic."""
 Z_999 = 3.29
@@ -67,7 +67,7 @@ def count_apart(drawn: Sequence[str], trained: Sequence[tuple[int, str]]) -> int
     holders = Counter(group for _, groups in ranks for group in {group for group, _ in groups})
     apart = {group for group, count in holders.items() if count > 1}
     apart |= {group for _, groups in ranks for group, row_id in groups if first.get(group) != row_id}
-    # Feeds may already differ in rows that this rank does not sample.
+    # Feeds may differ in rows that this rank does not sample.
     apart |= {group for ids, _ in ranks for group, row_id in enumerate(ids) if first.get(group) != row_id}
     return len(apart)
 
@@ -99,14 +99,14 @@ class StoredVerdict:
         return self.score is not None and self.reason not in TRANSIENT
 
     def differs(self, now: Verdict) -> bool | None:
-        """Return whether a new verdict differs from the stored one, or None if that cannot be told."""
+        """Return whether a new verdict differs from the stored one, or None if this cannot be known."""
         return differ_verdicts(self.question, Verdict(self.score, Reason(self.reason), self.extracted), now)
 
 
 def differ_verdicts(question: Item, before: Verdict, now: Verdict) -> bool | None:
-    """Return whether two verdicts on a completion differ, or None if that cannot be told."""
+    """Return whether two verdicts on a completion differ, or None if this cannot be known."""
     if now.reason in TRANSIENT or (now.reason is Reason.UNREAD and before.score == 1.0):
-        # A second opinion may have raised the score of the unread answer to 1.
+        # A second opinion may have raised the score of the unread answer.
         return None
     if now.score is None:
         return now.reason != before.reason
@@ -286,7 +286,8 @@ class StoredVerdicts:
         return "verifier_random" if self._is_random([each.question for each in stored] * 2) else "verdicts_wrong"
 
     def _is_random(self, questions: Sequence[Item]) -> bool:
-        """Return whether repeated questions get different scores. `questions` has each question several times."""
+        """Return whether repeated questions get different scores. `questions` has each question several times in a
+        row."""
         scores = [verdict.score for verdict in self.scorer.judge_apart(questions)]
         return len(set(zip(questions, scores, strict=True))) > len(set(questions))
 
@@ -328,7 +329,7 @@ def agreement(first: Sequence[float | None], second: Sequence[float | None]) -> 
 
 
 def _differ(first: float | None, second: float | None) -> bool:
-    """Return whether two numbers differ by more than rounding. NaN never differs; another guard reports it."""
+    """Return whether two numbers differ by more than rounding. NaN never differs, because another guard reports it."""
     if first is None or second is None:
         return (first is None) != (second is None)
     return abs(first - second) > ROUNDING

@@ -56,15 +56,17 @@ from truegold.verifiers import Reason, Verdict
 _LOG = logging.getLogger(__name__)
 
 DRIFT_FILE = "drift.jsonl"
-"""The file with examples of turns whose text the tokenizer encodes into other tokens than the sampled ones."""
+"""The file with examples of drift: turns whose text the tokenizer encodes into other tokens than the sampled ones."""
 EXAMPLES = 3
 """The largest number of turns of one step that are written to `DRIFT_FILE`."""
 
 
 @dataclass
 class DialogueGroups(SampledGroups):
-    """Groups of episodes, which are played when a step asks for them. A `StepCompletion` stands for an episode; its
-    parts are trained on."""
+    """Groups of episodes, which are played when a step asks for them.
+
+    A `StepCompletion` stands for an episode. Its parts are trained on.
+    """
 
     template: TurnTemplate
     turns: TurnsConfig
@@ -73,7 +75,7 @@ class DialogueGroups(SampledGroups):
     metrics: list[dict[str, float]] = field(default_factory=list)
     """The metrics of this rank's episodes, in the current step so far."""
     has_named_close_error: bool = False
-    """Whether the log already has a warning about an environment that could not be closed."""
+    """Whether the log has a warning about an environment that could not be closed. There is only one such warning."""
 
     def answer(self, rows: Sequence[Row], groups: Sequence[int], step: int) -> list[StepCompletion]:
         """Return a completion for each episode. The episodes of a row are adjacent."""
@@ -113,7 +115,8 @@ class DialogueGroups(SampledGroups):
         score = super().score_group(members, kind, k)
         if self.turns.credit == "equal":
             return score
-        # Episodes with the same total reward may differ in their turns, and turns may be equal in different episodes.
+        # Episodes with the same total reward may differ in their turns. Episodes with different rewards may have equal
+        # turns.
         turns: dict[int, list[Segment]] = {}
         for segment in chain(*map(self.compared_segments, members)):
             turns.setdefault(segment.group, []).append(segment)
@@ -191,11 +194,11 @@ class DialogueGroups(SampledGroups):
                 file.write(json.dumps(example) + "\n")
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Remove the examples of steps and evaluations that the resumed run will play again."""
+        """Remove the examples that the resumed run will write again."""
         path = self.out_dir / DRIFT_FILE
         if rank() != 0 or not path.exists():
             return
-        # The step of an evaluation is negative: -1 - the version of the weights.
+        # The step of an evaluation is negative: -1 minus the version of the weights.
         first, last = state["feed"]["step"], -state["weights_version"]
         kept = [record for record in read_whole_lines(path) if last <= record["step"] < first]
         write_whole(path, "".join(json.dumps(record) + "\n" for record in kept).encode())
@@ -209,14 +212,14 @@ def make_dialogue_groups(plain: SampledGroups, turns: TurnsConfig, out_dir: Path
     encoder, engine = plain.rollout.encoder, plain.rollout.engine
     streaming = cast("Engine", engine)
     runner = make_runner(streaming, encoder.tokenizer, encoder.stop_token_ids, plain.config.chat.system, turns)
-    # Samplers in the background play the episodes themselves.
+    # Samplers in the background play episodes themselves.
     played_by = engine if isinstance(engine, SamplerPool) else runner
     same = {each.name: getattr(plain, each.name) for each in fields(plain) if each.init and each.name != "template"}
     return DialogueGroups(**same, template=runner.template, turns=turns, runner=played_by, out_dir=out_dir)
 
 
 MISTAKES = {Ending.DEADLINE: Reason.TIMEOUT, Ending.REPLY: Reason.LIMIT, Ending.ERROR: Reason.VERIFIER_ERROR}
-"""Maps endings that are faults of the environment to the reason of the verdict. Such episodes are not judged."""
+"""Endings that are faults of the environment -> the reason of the verdict. Such episodes are not judged."""
 
 
 def score_episodes(
@@ -314,7 +317,7 @@ def episode_metrics(
 ) -> dict[str, float]:
     """Return the metrics of one rank's episodes: endings, lengths, faults, and breaks of the token sequence.
 
-    A break is a turn whose earlier context the template or tokenizer renders differently from the sampled tokens.
+    A break is a turn for which the template or tokenizer renders the earlier turns differently from the sampled tokens.
     """
     if not episodes:
         return {}
@@ -323,7 +326,7 @@ def episode_metrics(
     dialogues = [episode.dialogue for episode in episodes if episode.dialogue is not None]
     breaks = Counter(reason for dialogue in dialogues for reason in dialogue.breaks)
     turns = sum(dialogue.turns for dialogue in dialogues)
-    # Steps of mock environments: answered from a recording, or missing in it.
+    # Steps of mock environments with a recorded answer, and without one.
     steps = {name: sum(episode.step_counts.get(name, 0) for episode in episodes) for name in ("recorded", "missed")}
     answered = sum(steps.values())
     return {

@@ -34,7 +34,7 @@ from truegold.verifiers.columns import text_of
 LABELS = ("source", "domain")
 """The columns by whose values pass rates are also reported separately."""
 MOST_LABELS = 32
-"""Maximum number of values of a column that get separate pass rates: the most frequent values."""
+"""The largest number of values of a column that get separate pass rates. The most frequent values are taken."""
 
 
 def read_set(path: Path) -> tuple[list[Row], int]:
@@ -69,7 +69,7 @@ def _build(builder: RowBuilder, record: Record | Reject, rejects: list[Reject]) 
 
 
 def labels_of(row: Row) -> dict[str, str]:
-    """Return the source and the domain of a row: the values in its input file, or else the run's values."""
+    """Return the source and the domain of a row. Values in the row's input file come before those of the run."""
     meta = orjson.loads(row.get("meta") or "{}")
     labels = {"source": row.get("source", ""), "domain": row.get("domain", "")}
     return {name: text_of(meta.get(name)) or label for name, label in labels.items()}
@@ -113,7 +113,7 @@ class _Tally:
     right: int = 0
     judged: int = 0
     variance: float = 0.0
-    """The sum, over problems, of the variance of a problem's samples times their number."""
+    """The sum, over problems, of (variance of a problem's samples) times (their number)."""
 
     def add(self, passed: Sequence[bool]) -> None:
         """Count the samples of one problem."""
@@ -130,7 +130,7 @@ class _Tally:
     def error(self, samples: int) -> float:
         """Return the standard error of the pass rate, for `samples` samples of each problem.
 
-        Only the samples vary, because each evaluation has the same problems. With one sample per problem, their
+        Only the samples vary, because each evaluation has the same problems. With one sample for each problem, the
         variance is unknown, and the (larger) binomial error is returned.
         """
         variance = self.variance * samples / max(samples - 1, 1)

@@ -4,13 +4,12 @@ A group of completions teaches if they have advantages, for example if some are 
 
     order: uniform       a fresh permutation of all rows each epoch
     order: curriculum    permutations of the easiest third of the rows, then of two thirds, then of all
-    order: signal        a fresh permutation of all rows each epoch, in which rows are skipped at random: the less
-                         likely a group of a row teaches, the more likely the row is skipped
+    order: signal        a fresh permutation of all rows each epoch; a row that is unlikely to teach is often skipped
 
-The probability that a group teaches follows from posteriors of pass rates, which every rollout updates (`Posteriors`).
-A skipped row comes up again in the next epoch. Refills replace groups that do not teach. They are first taken from the
-reserve (good rows beyond the selection), in its order, and then from the stream. A checkpoint has the whole state of
-the feed.
+The probability that a group teaches follows from posteriors of pass rates (`Posteriors`). Every rollout updates them. A
+skipped row comes up again in the next epoch. A group that does not teach can be replaced by a group of a further row, a
+refill. Refills come from the reserve (good rows beyond the selection), and from the stream once the reserve is used up.
+A checkpoint has the whole state of the feed.
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ from truegold.train.config.grpo import FeedConfig, Order
 from truegold.train.grpo.forecast import Forecast
 
 SHARPNESS = 2.0
-"""With order `signal`, a row is taken with probability (p / p_best) ** SHARPNESS, where p is the probability that a
-group of the row teaches, and p_best this probability for the best rows."""
+"""With order `signal`, a row is taken with probability (p / p_best) ** SHARPNESS. Here p is the probability that a
+group of the row teaches, and p_best is a high quantile of p (BEST_ROWS)."""
 BEST_ROWS = 0.9
-"""p_best is this quantile of p over all rows. Rows with a higher p are always taken."""
+"""p_best is this quantile of p over all rows. Rows with p >= p_best are always taken."""
 UNJUDGED = 0.5
-"""The factor by which a row's p falls with each consecutive group that has no judged completion."""
+"""A row's p is multiplied by this factor for each consecutive group that has no judged completion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ class Draw:
     """A drawn row."""
 
     index: int
-    """The index of the row in the list of rows and reserve."""
+    """The index of the row in the list that has all rows, then the reserve."""
     chance: float
     """The probability that the row was taken when it came up."""
     teaching: float
@@ -107,7 +106,8 @@ class Feed:
         self._draws: list[Draw] = []
         """The draws of the current step, in the order of its groups."""
         self._unjudged: dict[int, int] = {}
-        """The number of a row's groups without a judged completion since its last judged group, by index of the row."""
+        """Row index -> number of latest groups in sequence without a judged completion. A judged group removes the
+        entry."""
 
     def take(self, count: int) -> list[Row]:
         """Return the next `count` rows of the stream."""
@@ -195,7 +195,7 @@ class Feed:
         return min(self._step * self._config.stages // self._steps, self._config.stages - 1)
 
     def draw(self, count: int) -> list[Draw]:
-        """Return the next draws of the stream, without adding them to the current step."""
+        """Return the next draws of the stream. They do not become draws of the current step (`adopt`)."""
         teaching = self._posteriors.teaching_shares()
         if self._config.order is Order.SIGNAL:
             return self._next_by_signal(count, teaching)
@@ -274,20 +274,22 @@ Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
 FORGET = (0.8, 0.9, 0.95, 0.98, 0.995)
-"""The rates of forgetting that run side by side: factors per step for the weight of earlier observations. The weight
-halves after 3 to 140 steps."""
+"""The rates of forgetting that run side by side: the factors per step for the weight of earlier observations. The
+weight halves after 3 steps (0.8) to 140 steps (0.995)."""
 SCORE_MEMORY = 0.95
-"""The factor per step for the weight of earlier predictions in the choice between rates of forgetting."""
+"""The rate of forgetting that predicted best is used. Earlier predictions lose weight by this factor per step."""
 HOPELESS = 0.05
 """The prior probability that a problem never passes, because its label or text is wrong."""
 HOPELESS_MEMORY = 0.99
-"""The factor per step by which the probability of never passing returns to its prior. So problems are tried again."""
+"""The probability that a problem never passes returns to HOPELESS by this factor per step. So hopeless problems are
+tried again."""
 DRIFT_PER_STEP = 0.1
 """The standard deviation of the drift of all problems in one step, in log-odds."""
 RECENT_GROUPS = 150.0
-"""The approximate number of latest groups from which mean and variance of all pass rates are estimated."""
+"""Mean and variance of all pass rates are estimated from about this number of latest groups."""
 RATIO_GROUPS = 40.0
-"""The weight, as a number of groups, of the previous teaching ratio (observed to predicted) when a step updates it."""
+"""A step updates the teaching ratio (observed divided by predicted teaching groups). The previous ratio weighs as much
+as this number of groups."""
 TEACHING_RATIOS = (0.25, 2.0)
 """The lowest and the highest teaching ratio."""
 MOST_STRENGTH = 200.0
@@ -335,8 +337,8 @@ class Posteriors:
     is all wrong makes it more probable that the problem is hopeless, especially if it was expected to pass.
 
     Teaching ratio: training drives pass rates towards 0 and 1. Beta distributions after much forgetting are too broad
-    and predict too many teaching groups. So predictions are multiplied by the ratio of observed to predicted
-    teaching groups.
+    and predict too many teaching groups. So predictions are multiplied by the ratio of observed to predicted teaching
+    groups of the latest steps.
     """
 
     def __init__(self, known: Sequence[Mixture | None], group_size: int) -> None:
@@ -344,7 +346,7 @@ class Posteriors:
         completions of a group."""
         self._group_size = group_size
         self._hopeless = np.full(len(known), HOPELESS)
-        """The probability that each problem never passes, at the step of its last group."""
+        """The probability that each problem never passes, after its last group."""
         self._seen = np.zeros(len(known))
         """The step of each problem's last group."""
         self._step = 0
@@ -391,8 +393,10 @@ class Posteriors:
         return clipped
 
     def hopeless_shares(self) -> Floats:
-        """Return the probability that each problem never passes. It returns to its prior over the steps without a
-        group of the problem. Shape [problems]."""
+        """Return the probability that each problem never passes, now. Shape [problems].
+
+        A problem without new groups returns to the prior HOPELESS (`HOPELESS_MEMORY`).
+        """
         known: Floats = HOPELESS + (self._hopeless - HOPELESS) * HOPELESS_MEMORY ** (self._step - self._seen)
         return known
 
@@ -401,8 +405,8 @@ class Posteriors:
     ) -> None:
         """Update the posteriors from a step's groups, in which `right` of `judged` completions passed.
 
-        Several groups of one problem count as one. chances: the probability with which each problem was drawn. In
-        the mean and variance of all pass rates, a problem has the weight 1 / chance.
+        Several groups of one problem count as one. chances: the probability with which each problem was drawn. Mean and
+        variance of all pass rates weigh a problem by 1 / chance.
         """
         counted = [index for index, count in enumerate(judged) if count]
         if not counted:
@@ -461,16 +465,16 @@ class _Track:
         self._weights = weights.copy()
         """The weights of the components. Shape [problems, components]."""
         self._log_odds = np.clip(_log_odds(a, b), -FURTHEST, FURTHEST)
-        """The log-odds of the components' means, less the drift at the time of the last group. Same shape."""
+        """The log-odds of each component's mean, minus the drift up to the problem's last group. Same shape."""
         self._strength = np.minimum(a + b, MOST_STRENGTH)
-        """a + b of the components at the time of the last group. Same shape."""
+        """a + b of each component after the problem's last group. Same shape."""
         self._seen = np.zeros(len(weights))
         """The step of each problem's last group. Shape [problems]."""
         mean, _, variance = moments(weights, a, b)
         self._center = min(max(float(mean.mean()), 1e-3), 1 - 1e-3)
         whole = self._center * (1 - self._center)
         self._spread = min(max(float(mean.var() + variance.mean()), whole / MOST_STRENGTH), 0.95 * whole)
-        """`_center` and `_spread` are mean and variance of the recent pass rates of all problems."""
+        """Mean (`_center`) and variance (`_spread`) of the recent pass rates of all problems."""
 
     def parameters(self, rows: Indices | slice = slice(None)) -> tuple[Floats, Floats, Floats]:
         """Return weights, a and b of the components of each problem. Shapes [problems, components]."""
@@ -484,7 +488,7 @@ class _Track:
         """Update the posteriors from the groups of a step, and return the log-likelihood of the groups.
 
         rows: the index of each group's problem, without repetition. passed, seen: right and judged completions of each
-        group. chosen: the weight of each problem in mean and variance of all pass rates.
+        group. chosen: the weight of each group in the mean and variance of all pass rates.
         """
         self._step += 1
         weights, a, b = self.parameters(rows)

@@ -11,7 +11,7 @@ rates that are far below the profile or unrelated to it, and pass rates that are
 The ratio is a test martingale (Ville 1939; Ramdas et al., arXiv 2210.01948): in at most one of 1,000 sound runs it ever
 exceeds 1,000 (evidence ln 1,000 = 6.9), for any number of steps and prompts.
 
-A run whose pass rates first fit the profile and fall later gives no evidence here; other guards watch for that.
+Pass rates that first fit the profile and fall later give no evidence here. Other guards watch for such a fall.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
 STEPS = 20
-"""The number of predicted steps. Later the policy differs too much from the profile's."""
+"""The number of predicted steps. In later steps the policy differs too much from the profile's."""
 TOLERANCE = 0.5
-"""The log-odds by which pass rates of a sound run may be below the profile's, for example on another engine."""
+"""The log-odds by which a sound run's pass rates may be below the profile's. An example is another engine."""
 SOUND = (-TOLERANCE, 0.0, 0.5, 1.0, 2.0, 3.0)
 """Hypotheses of a sound run: shifts of the profile's pass rates, in log-odds. Training raises pass rates."""
 FURTHER = (0.5, 1.0, 2.0, 4.0)
@@ -44,7 +44,8 @@ SPREAD_STRENGTH = 2.0
 MOST_STRENGTH = 50.0
 """The largest a + b of the Beta distributions of the profile's pass rates: the weight of its samples."""
 LATER = 4.0
-"""The policy has changed, not the judging, if leaving out the first steps raises the evidence by more than this."""
+"""If leaving out the first steps raises the evidence by more than this, the policy has changed, and judging is
+sound."""
 Z_999 = 3.29
 """The normal quantile of a two-sided interval of 99.9 %."""
 
@@ -61,7 +62,8 @@ class Forecast:
         self._right, self._judged = np.zeros(len(known)), np.zeros(len(known))
         """The numbers of right and of judged completions of each problem so far."""
         self._evidence: list[Floats] = []
-        """For each step, the log-likelihood ratio of each hypothesis of a faulty run to the best sound one."""
+        """For each step, the log-likelihood ratio of each hypothesis of a faulty run, compared with the best sound
+        one."""
 
     def observe(self, problems: Sequence[int], right: Sequence[int], judged: Sequence[int]) -> dict[str, float]:
         """Compare a step's groups with the prediction. Returns an empty dict after the first `STEPS` steps.
@@ -116,7 +118,8 @@ class Forecast:
         return max(0.0, bounds[0]), min(1.0, bounds[1])
 
     def _weigh(self) -> float:
-        """Return the evidence of a faulty run in nats, 0 if a change at a later step explains the counts far better."""
+        """Return the evidence of a faulty run in nats. It is 0 if a change at a later step explains the counts far
+        better."""
         sums = np.cumsum(self._evidence, axis=0)
         total = sums[-1]
         since_later = float((total - sums.min(axis=0)).max()) if len(sums) > 1 else 0.0

@@ -1,7 +1,7 @@
 """Groups of single answers: sampling, judging, the choice of groups for a batch, and files of completions.
 
-A group teaches if its completions have advantages. Example: 2 groups are chosen from 4, so that the share of right
-completions is within [.25, .75]:
+A group teaches if its completions have advantages. In this example, a batch needs 2 of 4 groups, and the share of right
+completions in it must be within [.25, .75]:
 
     group       right of 8   teaches
     a            8           no        left out
@@ -9,9 +9,9 @@ completions is within [.25, .75]:
     c            2           yes       replaced by d, because the share of b and c is .19
     d            6           yes       enters: the share of b and d is .44
 
-The reward is a sum of terms. One of them has no verifier of its own: correctness, which defines pass rates. The row's
-verifier judges it, with the row's arguments. Other terms have their own verifiers and arguments. Verifiers that read
-`length` also get the number of sampled tokens, end-of-sequence token included.
+The reward is a sum of terms. One of these terms, correctness, is judged by the row's verifier with the row's arguments.
+It defines pass rates. Other terms have their own verifiers and arguments. Verifiers that read `length` also get the
+number of sampled tokens, end-of-sequence token included.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class StepCompletion:
     trained: bool = False
     """Whether the completion is in the training batch."""
     parts: tuple[Segment, ...] = ()
-    """For an episode, the segments that are trained on. `segment` then has all tokens that the policy sampled, turn
+    """The trained segments of an episode (a dialogue). `segment` then has all tokens that the policy sampled, turn
     after turn."""
     ending: str | None = None
 
@@ -91,7 +91,7 @@ class StepCompletion:
 def strip_texts(completion: StepCompletion) -> StepCompletion:
     """Return a completion with only the parts that metrics over all ranks need, so that it is small to send.
 
-    Token ids are replaced by placeholders of the same number. The row keeps only its pass rate and domain. Verdicts
+    Token ids are replaced by the same number of placeholders. The row keeps only its pass rate and domain. Verdicts
     keep only the marks `AVOIDABLE` and `RAISED` of their evidence.
     """
     segment, score = completion.segment, completion.score
@@ -131,7 +131,7 @@ class CompletionScorer:
         self._apart: VerifierPool | None = None
         self._unread = UnreadTally()
         self._uncounted: list[tuple[Item, Verdict, bool, str]] = []
-        """Verdicts that `count_unread` has not counted yet, as arguments of `UnreadTally.add`."""
+        """Verdicts that `count_unread` has not counted yet. Each entry has the arguments of `UnreadTally.add`."""
 
     def score(
         self,
@@ -142,7 +142,7 @@ class CompletionScorer:
     ) -> list[CompletionScore]:
         """Return the score of each completion, in order.
 
-        A completion that could not be judged scores 0 if it is itself at fault (`verifiers.running.blame`).
+        A completion that could not be judged scores 0 if this was the completion's fault (`verifiers.running.blame`).
 
         groups: the completions of each row. correctness_only: leave out all other terms, for an evaluation. Raises
         GuardError if a verifier hangs.
@@ -217,11 +217,10 @@ def _correctness(terms: Sequence[Term]) -> int:
 
 
 def _question(term: Term, row: Row, completion: Completion, text: str) -> Item:
-    """Return the item for the verifier of a term."""
     if term.verifier is None:
         return Item(text, row["gold"], row["verifier"], row["verifier_args"], problem_of(row))
     known = declared(resolve(term.verifier))
-    # A verifier that declares its arguments refuses all others, `length` too.
+    # A verifier that declares its arguments refuses other arguments, such as `length`.
     length = {"length": len(completion.token_ids)} if known is None or "length" in known else {}
     return Item(text, row["gold"], term.verifier, dump_json({**term.args, **length}), problem_of(row))
 
@@ -244,7 +243,7 @@ class RequestedGroup:
     """The finished samples, by their index in the group."""
 
     def staleness(self, version: int) -> int:
-        """Return the number of versions by which the group's oldest token is older than `version`."""
+        """Return the age of the group's oldest token: `version` minus the version of the weights that sampled it."""
         versions = [oldest for done in self.done.values() for oldest, _ in done.versions]
         # There are no tokens if all episodes failed in the environment before the first turn.
         return version - min(versions, default=version)
@@ -271,7 +270,7 @@ class SampledGroups:
 
     @property
     def answers(self) -> SampledGroups:
-        """This object, which scores completions; `AsynchronousGroups` has the same attribute."""
+        """This object. `AsynchronousGroups` has the same attribute, the object that scores its completions."""
         return self
 
     def begin(self) -> None:
@@ -280,9 +279,8 @@ class SampledGroups:
     def collect(self, version: int, step: int, count_missing: CountMissing) -> list[StepCompletion]:
         """Return this rank's scored completions of a step.
 
-        This rank samples its share of the step's groups and of refills. These are further groups that replace groups
-        without advantages, and bring the share of right completions into its bounds. version: the version of the
-        weights in training.
+        This rank samples its share of the step's groups and of refills: groups that replace others without advantages,
+        or bring the share of right completions into its bounds. version: the version of the weights in training.
         """
         size = self.config.prompts_per_step
         completions = self.sample(self.feed.take(size), step, 0)
@@ -332,7 +330,7 @@ class SampledGroups:
         ]
 
     def finish(self, entered: Collection[int], version: int, step: int) -> dict[str, float]:
-        """Return an empty dict. Other sources record the ends of a step's groups and return their metrics.
+        """Return an empty dict, because groups are not buffered. `AsynchronousGroups` returns metrics here.
 
         entered: the positions of the groups that were trained on. version: the version of the weights.
         """
@@ -351,7 +349,7 @@ class SampledGroups:
             scores = self.scorer.score(rows, completions, correctness_only=True)
         answered = [(row, done) for row, group in zip(rows, completions, strict=True) for done in group]
         chosen = random.Random(f"again{step}").sample(range(len(scores)), len(scores))
-        # The kept completions are half right and half wrong, if possible.
+        # If possible, half of the kept completions are right and half are wrong.
         chosen = sorted(chosen, key=lambda index: scores[index].correct.passed)
         self.evaluated = [
             (_question(CORRECTNESS, row, done, self.rollout.encoder.decode(done.token_ids)), scores[index].correct)
@@ -369,13 +367,14 @@ class SampledGroups:
         return score_group([member.segment for member in members], kind, k)
 
     def compared_segments(self, completion: StepCompletion) -> Sequence[Segment]:
-        """Return the segments of a completion that get an advantage. Segments with the same group are compared."""
+        """Return the segments of a completion that get an advantage. Segments of one group are compared with each
+        other."""
         return [completion.segment]
 
     def trained_segments(
         self, batch: Sequence[StepCompletion], weighed: WeighedBatch
     ) -> tuple[list[Segment], WeighedBatch]:
-        """Return all segments of a batch with their advantages, from the advantages of the compared segments."""
+        """Return all segments of a batch with advantages. `weighed` has the advantages of the compared segments."""
         return [completion.segment for completion in batch], weighed
 
     def forget_before(self, version: int) -> None:
@@ -446,8 +445,8 @@ def choose_groups(groups: Sequence[GroupScore], size: int, bounds: Bounds | None
     """Return the indices of the groups that enter a batch of `size` groups, in order.
 
     The first `size` groups that teach enter. If their share of right completions is outside of `bounds`, groups are
-    exchanged one by one: the group with the most extreme share on that side leaves, and the spare group enters that
-    brings the share closest to the bounds.
+    exchanged one by one. The group with the most extreme share on that side leaves. Of the spare groups, the one enters
+    that brings the share closest to the bounds.
     """
     teaching = [index for index, group in enumerate(groups) if group.teaches]
     entered, spare = teaching[:size], teaching[size:]

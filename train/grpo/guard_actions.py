@@ -3,8 +3,9 @@
 A guard watches one metric of the training and raises an alarm if the metric is wrong (`guards.watch`). Every action is
 written to alarms.jsonl with its evidence. The completions of the steps that caused an action are copied to quarantine/.
 
-A roll-back loads the weights of a checkpoint, and its optimizer state if there is one, and divides the learning rate by
-4. The training continues with the next step number and rows, so that the same weights do not see the same batch.
+A roll-back loads the weights of a checkpoint, and the optimizer state if the checkpoint has one. It also divides the
+learning rate by 4. The training continues with the next step number and the next rows. So the same weights do not see
+the same batch again.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ MOST_SKIPS = 3
 ROLL_BACK_RATE = 4
 """The factor by which each roll-back divides the learning rate. Three roll-backs divide it by 64."""
 SAMPLED = ("pass_rate", "truncated", "repetition", "foreign_script", "not_finite")
-"""Metrics of the sampled completions. After a roll-back they should be about as when the checkpoint was written."""
+"""Metrics of the sampled completions. After a roll-back they should be close to their values when the checkpoint was
+written."""
 HELDOUT = "heldout_pass_rate"
 """The metric of the run's held-out rows."""
 HELDOUT_ERROR = "heldout_error"
@@ -73,21 +75,20 @@ class Responder:
         self._folder = trainer.out_dir
         off = set(trainer.config.guards.off)
         if any(term.is_correctness and term.weight == 0 for term in trainer.config.reward.terms):
-            # Guards that expect the reward to measure correctness do not apply.
+            # These guards expect the reward to measure correctness, which it does not here.
             off |= {"reward_sign", "reward_blind", "update_sign", "nothing_teaches", "nothing_passes"}
         asynchronous = trainer.config.asynchronous
-        # Of the groups requested at the start, short ones finish first, so the first steps are not typical.
+        # Short groups finish first at the start, so the first steps are not typical.
         self.watch = GuardWatch(off, settling=first_step + asynchronous.max_staleness + 1 if asynchronous else 0)
         self._pending: list[Alarm] = []
         """Alarms of the current step whose actions were not taken yet."""
         self._observed: set[str] = set()
-        """Names of metrics of the current step that the guards have already got."""
+        """Names of metrics of the current step that the guards already have."""
         self._counts = {"roll_back": 0, "skip_step": 0}
-        """The number of times that each action was taken. Reset to 0 after `HEALED` steps without an alarm."""
+        """The number of times that each action was taken. It returns to 0 after `HEALED` steps without an alarm."""
         self._last_alarm = -HEALED
-        """The step of the last alarm."""
         self._heldout: dict[int, tuple[float, float]] = {}
-        """Held-out pass rates with their standard errors, by step. Steps undone by a roll-back are removed."""
+        """Held-out pass rates with their standard errors, by step. Steps that a roll-back undid are removed."""
         self._best: tuple[int, float] | None = None
         """The step and the held-out pass rate of the best checkpoint."""
         self._sampled: dict[int, dict[str, float]] = {}
@@ -95,16 +96,18 @@ class Responder:
         self._rolled_back: tuple[int, int, str] | None = None
         """The last roll-back: its step, the step of the checkpoint, and the metric of the alarm."""
         self._finished: tuple[int, bytes] | None = None
-        """The number of finished steps, and the pickled state for their checkpoint, without weights and optimizer."""
+        """The number of finished steps, and the pickled state after them. Weights and optimizer are not in the
+        state."""
         self._updates = 0
         """The number of optimizer steps of the finished steps."""
         self._spoilt_since: int | None = None
-        """The first step of the latest unbroken series of steps whose loss or gradients were not finite."""
+        """If the loss or gradients of the latest step were not finite: the first of these consecutive steps. Else
+        None."""
         trainer.may_train = self.may_train
         if rank() == 0:
             path = self._folder / ALARMS
-            # Alarms of steps that are taken again are dropped, because they may be raised again. An alarm that ended
-            # the run is kept, with a note that the run was resumed.
+            # Steps are taken again after a resume, and their alarms may be raised again. So alarms of these steps are
+            # dropped. An alarm that ended the run is kept, with a note that the run was resumed.
             kept = [line for line in read_whole_lines(path) if line["step"] < first_step or line["action"] in ENDINGS]
             resumed = [{"resumed_at": first_step, **line} if line["action"] in ENDINGS else line for line in kept]
             write_whole(path, "".join(json.dumps(line) + "\n" for line in resumed).encode())
@@ -158,10 +161,10 @@ class Responder:
     def finish(self, step: int, metrics: Metrics) -> None:
         """Process the last evaluation, and roll back if the last weights are broken, so that they are not exported.
 
-        The last weights count as broken if the evaluation raises an alarm that rolls back or stops, or if the loss or
-        the gradients of the last steps were not finite. Alarms that guards were about to raise (`unfinished`) count
-        too. But with an evaluation, only the guard `weights_still` counts among them: the evaluation measures the last
-        weights themselves, while the last batches were sampled by earlier weights.
+        The last weights are broken in three cases: the evaluation raises an alarm that rolls back or stops, the loss or
+        the gradients of the last steps were not finite, or a guard was about to raise an alarm (`unfinished`). If there
+        is an evaluation, only `weights_still` counts among the guards of the third case. The reason is that the
+        evaluation measures the last weights, while earlier weights sampled the last batches.
 
         Raises GuardError if only the weights from the start of the training could be exported.
         """
@@ -189,8 +192,8 @@ class Responder:
         return [alarm for alarm in alarms if alarm is not None]
 
     def _has_nothing_to_export(self, alarm: Alarm) -> bool:
-        """Return whether a run that ends with this alarm has nothing to export, because it trained nothing or returns
-        to the weights of its start."""
+        """Return whether a run that ends with this alarm has nothing to export. This is so if the run trained nothing,
+        or returns to the weights of its start."""
         return alarm.action == "stop" or not self._last_healthy(alarm)
 
     def save(self, step: int, *, counts: bool = True) -> None:
@@ -203,7 +206,7 @@ class Responder:
         self._write(step, {**self._trainer.state(), "guards": self.state()}, kept, None, counts)
 
     def _kept(self, step: int) -> set[int]:
-        """Return the steps of the checkpoints that are kept after this step: for roll-backs, or by `save_every`."""
+        """Return the steps of the checkpoints that are kept after this step, for roll-backs or by `save_every`."""
         steps = {*checkpoint_steps(self._checkpoints), step}
         config = self._trainer.config
         asked = sorted({*asked_for(self._checkpoints), *({step} if config.saves(step) else ())})
@@ -241,7 +244,7 @@ class Responder:
     def save_finished(self, first_step: int) -> int:
         """Write a checkpoint of the finished steps, unless it exists, and return their number.
 
-        first_step: the number that is returned if no step has finished since the run was started or resumed.
+        first_step: the result if no step has finished since the run was started or resumed.
         """
         if self._finished is None:
             return first_step
@@ -268,7 +271,7 @@ class Responder:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from the state of a checkpoint."""
         self.watch.restore(state["watch"])
-        # If the user has changed the learning rate, the guards' reduction of the old one no longer applies.
+        # The user has kept the learning rate. So the guards' reduction of the rate still applies.
         if state["lr"] == self._trainer.config.optimizer.lr:
             self._engine.rate_factor = state["rate_factor"]
         self._counts, self._last_alarm = dict(state["counts"]), state["last_alarm"]
@@ -283,11 +286,8 @@ class Responder:
         self._pending += gathered(self.watch.observe(step, metrics))[0]
 
     def _escalate(self, action: Action) -> Action:
-        """Return the action to take for an alarm's action.
-
-        It is the next more severe action if the limit of skipped steps or roll-backs is reached, and a warning if the
-        action is switched off.
-        """
+        """Return the action to take for an alarm's action. If the limit of skipped steps or roll-backs is reached, this
+        is the next more severe action. If the action is switched off, this is a warning."""
         if action == "skip_step" and self._counts["skip_step"] >= MOST_SKIPS:
             action = "roll_back"
         if action == "roll_back" and self._counts["roll_back"] >= self._trainer.config.guards.roll_backs:
@@ -297,8 +297,8 @@ class Responder:
     def _rule_out_policy(self, alarm: Alarm) -> Alarm:
         """Return the alarm, or a stop if the policy cannot be its cause.
 
-        The cause is not the policy if the same metric is wrong in the first step after a roll-back, although the
-        weights of the checkpoint had a healthy value before.
+        Example: after a roll-back, the first step has the same wrong metric. The weights of the checkpoint had a
+        healthy value before. So the policy is not the cause.
         """
         if self._rolled_back is None or alarm.action not in ("roll_back", "skip_step"):
             return alarm
@@ -318,11 +318,9 @@ class Responder:
         return replace(alarm, guard=NOT_THE_POLICY, action="stop", causes=causes, remedy=remedy)
 
     def _rule_out_evaluation(self, alarm: Alarm, target: int | None) -> Alarm:
-        """Return the alarm, or a stop if a fall of the held-out pass rate was not caused by the policy.
-
-        After a roll-back the weights of the checkpoint are evaluated again. If their held-out pass rate is as low as
-        the later weights' was, the evaluation has changed, not the policy.
-        """
+        """Return the alarm, or a stop if a fall of the held-out pass rate was not caused by the policy. After a
+        roll-back, the weights of the checkpoint are evaluated again. If their held-out pass rate is as low as that of
+        the later weights, the evaluation has changed, and the policy is not the cause."""
         before = self._heldout.get(target) if target is not None else None
         if alarm.guard != HELDOUT_FALL or before is None or NOT_THE_POLICY in self._trainer.config.guards.off:
             return alarm
@@ -387,7 +385,8 @@ class Responder:
     def _last_healthy(self, alarm: Alarm) -> int | None:
         """Return the step of the checkpoint to roll back to, or None if there is none.
 
-        After a fall of the held-out pass rate it is the best checkpoint, else the newest one before the alarm's cause.
+        After a fall of the held-out pass rate this is the best checkpoint. After other alarms it is the newest
+        checkpoint before the alarm's cause.
         """
         steps = checkpoint_steps(self._checkpoints)
         if alarm.metric == HELDOUT and self._best is not None and self._best[0] in steps:
@@ -410,7 +409,7 @@ class Responder:
         self._trainer.update_sampler()
         self.watch.start_over()
         self._rolled_back = (step, target, alarm.metric)
-        # Evaluations of discarded weights are not a baseline for later ones.
+        # Evaluations of discarded weights are not compared with later ones.
         self._heldout = {evaluated: rate for evaluated, rate in self._heldout.items() if evaluated <= target}
         self.watch.series[HELDOUT] = Series()
         for evaluated, (rate, error) in self._heldout.items():

@@ -7,7 +7,7 @@ In self-distillation the teacher is the policy itself, with another right comple
     shown in the prompt of its teacher     1   2   1   1
 
 The divergence of the policy from the teacher is added to the loss at each token (`objective.self_distillation`). So the
-policy also learns which tokens of a wrong completion were wrong.
+policy also learns which tokens of a completion were wrong.
 
 Distilled positives (right completions made by the stage `synth`) are off-policy members of groups. Example: a group of
 8 sampled completions, all wrong, and one distilled positive of its row.
@@ -15,10 +15,9 @@ Distilled positives (right completions made by the stage `synth`) are off-policy
     mean and standard deviation of the 8 rewards are 0   the 8 have advantage 0, the positive has max_advantage
     the row's expected pass rate is .02                  this advantage is multiplied by strength (1 - .02 / zero_at)
 
-Mean and standard deviation are taken over the sampled members alone (LUFFY, arXiv 2504.14945). If they included the
-positive, the samples of a group that is all wrong would get negative advantages, although the policy did not sample the
-positive. The factor (lambda) falls to 0 as the row's expected pass rate rises to `zero_at`, because a policy that
-passes by itself can learn from its own samples.
+Mean and standard deviation are taken over the sampled members alone (LUFFY, arXiv 2504.14945). The positive would give
+the samples of a group that is all wrong negative advantages, although the policy did not sample it. The factor (lambda)
+falls to 0 as the row's expected pass rate rises to `zero_at`. A policy that passes can learn from its own samples.
 """
 
 from __future__ import annotations
@@ -69,7 +68,8 @@ def self_teachers(
 
 
 def _other_right(right: Sequence[int], position: int) -> int | None:
-    """Return the next position in `right` after `position`, else the first one before it, or None if there is none."""
+    """Return the next position in `right` after `position`. After the last one, return the first. None if there is no
+    other."""
     later = [other for other in right if other > position]
     earlier = [other for other in right if other < position]
     return next(iter([*later, *earlier]), None)
@@ -114,7 +114,7 @@ class Distilled:
             advantage = relative_advantage([done.segment for done in group], self._config.max_advantage)
             if not strength or not advantage:
                 continue
-            # The positives of a row rotate: step 0 begins with the first one, step 1 with the second.
+            # The positives of a row take turns: step 0 begins with the first one, step 1 with the second.
             for turn in range(min(self._config.per_group, len(positives))):
                 positive = positives[(step + turn) % len(positives)]
                 segment = replace(positive.segment, group=index)
@@ -129,8 +129,8 @@ class Distilled:
 def relative_advantage(sampled: Sequence[Segment], max_advantage: float) -> float:
     """Return the advantage of a right completion over a group's sampled ones, at most `max_advantage`.
 
-    It is (1 - mean) / (std + 1e-4), with mean and standard deviation of the judged members, which count 1 if they are
-    right. Returns 0 if no member was judged.
+    It is (1 - mean) / (std + 1e-4). Mean and standard deviation are over the judged members: 1 for right, 0 for wrong.
+    Returns 0 if no member was judged.
     """
     right = [float(segment.right) for segment in sampled if segment.reward is not None]
     if not right:
@@ -144,8 +144,8 @@ def load_distilled(
 ) -> tuple[Distilled | None, dict[str, int]]:
     """Return the positives of the training rows, and the number of skipped positives by reason.
 
-    Positives of other rows are skipped. So are positives whose prompt has other token ids than the prompt of the row,
-    because they were made with another chat template. Returns None without a table (`path`).
+    Positives of other rows are skipped. A positive whose prompt has other token ids than the row's was made with
+    another chat template, and is skipped, too. Returns None without a table (`path`).
     """
     if path is None:
         return None, {}
@@ -168,7 +168,7 @@ def join(
 ) -> tuple[list[Segment], WeighedBatch]:
     """Return a batch with the positives appended. The advantages of the sampled segments do not change.
 
-    Each positive counts as one sequence, also if the sampled segments are parts of episodes.
+    Each positive counts as one sequence, even if the sampled segments are parts of episodes.
     """
     joined = torch.arange(len(segments) + len(members)) >= len(segments)
     advantages: Tensor = torch.cat([weighed.advantages, torch.tensor([member.advantage for member in members])])

@@ -1,7 +1,7 @@
 r"""The stage `train`: GRPO and related methods on a curated set. A single step is in the module `step`.
 
-Planning a run imports this module for the stage's version. So modules that load torch, vLLM or DeepSpeed are imported
-inside functions.
+Planning a run imports this module, to read the stage's version. So modules that load torch, vLLM or DeepSpeed are
+imported inside functions.
 
 Examples of a step's completions are shown in a few lines on the terminal, and in a table of the trackers:
 
@@ -36,7 +36,7 @@ from truegold.train.model.training_log import MetricsLog, changes_of, record_set
 COLUMNS = tuple("prompt completion gold extracted score reason reward advantage truncated trained version id".split())
 """The columns of the table in the trackers."""
 PROMPT_CHARS, START_CHARS, END_CHARS = 70, 40, 110
-"""The number of characters of a prompt, of the start and of the end of a completion on the terminal."""
+"""Characters that the terminal shows of a prompt, of the start of a completion, and of its end."""
 
 
 def show_completions(out_dir: Path, step: int, config: ShownConfig, log: MetricsLog, progress: Progress) -> None:
@@ -88,7 +88,7 @@ REWORDED_SHOWN = 5
 """The largest number of printed lines about held-out rows that are reworded training rows."""
 
 PROBE_POOL = 256
-"""The number of rows from whose prompts the probe chooses."""
+"""The number of rows among whose prompts the probe (the comparison of the two engines) chooses."""
 
 
 @stage_function(version=15, isolated=True, judges="rows", tunable=TUNABLE_GRPO)
@@ -129,7 +129,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     advice = advise(config, encoder, model_type, evaluation)
     for line in (*data.reworded[:REWORDED_SHOWN], *advice):
         progress.note(line)
-    # vLLM starts first, while the GPU is still free, and sleeps while the trainer is loaded.
+    # vLLM starts first, while the GPU is free. It sleeps while the trainer is loaded.
     init_distributed(progress.note)
     sampler = build_rollout_engine(inputs["model"], config, progress.note)
     progress.start("loading the trainer")
@@ -140,7 +140,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     objective = resolve_loss(config.objective, engine.causal_lm.config)
     config = config.model_copy(update={"objective": objective})
     reference = FrozenPolicy(inputs["model"], config.optimizer, engine.device) if objective.kl.weight else None
-    # This restores random generators, so it comes after vLLM and the checks above, which use them.
+    # Loading restores random generators. vLLM and the checks above use them, so they come before.
     first_step, state = engine.load(out_dir / CHECKPOINTS) or (0, None)
     probe = Probe(sampler, engine, config, [ids[: probe_length(sampler)] for ids in prompts[-config.probe.prompts :]])
     rollout = RolloutSampler(sampler, encoder, engine, config.seed, probe)
@@ -222,7 +222,7 @@ def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Pr
             progress.start("saving a checkpoint of the finished steps")
             raise ended(responder.save_finished(first_step)) from None
         except (OSError, RuntimeError, NoRoomError) as error:
-            # With several ranks a checkpoint cannot be saved, because other ranks do not know of the error.
+            # With several ranks no checkpoint can be saved, because other ranks do not know of the error.
             if world_size() == 1 and responder.may_save:
                 if isinstance(error, (NoRoomError, OutOfMemoryError)):
                     save_on_full_gpu(partial(responder.save_finished, first_step), progress.note)
@@ -252,7 +252,7 @@ def _take_step(trainer: Trainer, responder: Responder, log: MetricsLog, step: in
     progress.advance(1, f"pass rate {metrics['pass_rate'] or 0:.3f}")
     end_if_asked()
     if (step + 1) % config.checkpoint_every == 0 or step + 1 == config.steps:
-        # A resumed run sends the sampler the checkpoint's weights, so this run does it too.
+        # A resumed run also sends the sampler the checkpoint's weights here.
         trainer.update_sampler()
         responder.save(step + 1)
     elif config.saves(step + 1):

@@ -6,15 +6,15 @@ heldout       held-out rows and rows of evaluation sets whose prompt is not trai
 max_tokens    as configured, or a little above the lengths of right completions in the profile
 evaluation    sampling of held-out rows, as configured or as in the checkpoint's generation_config.json
 
-The token ids of prompts must not have changed since the profile (the samples of each problem from before the training),
-or since the run was stopped:
+The token ids of prompts must be the same as in the profile, which has samples of each problem from before the training.
+In a resumed training, they must be the same as before the stop:
 
     profile     <|im_start|>user What is 1+1? ...          pass rates were measured with this prompt
     training    <|im_start|>system You are ... user ...    error: the pass rates do not hold for this prompt
 
-The checks find, for example, a chat template or tokenizer that was changed by a library update.
+A library update, for example, can change the chat template or the tokenizer.
 
-Settings that would spoil a training without an error get advice. Examples:
+Settings that can spoil a training without an error get advice:
 
     model family     reported results of RL with Llama 3.2
     think tags       <think> is four tokens for this tokenizer; [THINK] would be one
@@ -82,7 +82,7 @@ def choose_max_tokens(config: SamplingConfig, samples: Path | None, longest: int
     """Return the longest completion of a rollout, in tokens, and the reason, such as "configured".
 
     samples: the samples of the profile. longest: the engine's limit for prompt plus completion. Raises InputError if
-    the configured limit is far above the lengths of right completions, because completions that reach it take much
+    the configured limit is far above the lengths of right completions. Completions that reach such a limit take much
     time and teach the policy to be long.
     """
     lengths: dict[int, int] = dict(_right_lengths(samples)["length"].value_counts().iter_rows())
@@ -104,7 +104,7 @@ def choose_max_tokens(config: SamplingConfig, samples: Path | None, longest: int
 
 
 def unread_in_profile(samples: Path | None) -> dict[str, float | None]:
-    """Return the share of unread answers in the profile. Returns an empty dict without samples.
+    """Return the share of unread answers in the profile, or an empty dict without samples.
 
     profile_ended    the number of samples that ended by themselves
     profile_unread   the share of these samples whose answer the verifier could not read
@@ -134,7 +134,8 @@ class TrainingRows:
     """A line for each held-out row that was left out because it rewords a training row."""
 
     def evaluation_rows(self, config: EvaluationConfig) -> EvaluationRows:
-        """Return the rows to evaluate: the first `config.problems` of each set, the run's held-out rows first."""
+        """Return the rows to evaluate: the first `config.problems` of each set. The run's held-out rows are the first
+        set."""
         sets = {HELDOUT_SET: self.heldout, **self.evaluation_sets}
         return EvaluationRows.from_sets({name: members[: config.problems] for name, members in sets.items()})
 
@@ -142,7 +143,8 @@ class TrainingRows:
 def read_training_rows(
     inputs: Mapping[str, Path], encoder: ChatEncoder, longest: int, evaluation: EvaluationConfig
 ) -> TrainingRows:
-    """Return the usable rows of the inputs `rows`, `reserve` and `heldout`, and `evaluation NAME` of each named set.
+    """Return the usable rows of the inputs `rows`, `reserve` and `heldout`, and of `evaluation NAME` for each named
+    set.
 
     longest: the engine's limit for prompt plus completion, in tokens. Raises InputError if no row is left to train on
     or to evaluate.
@@ -182,8 +184,9 @@ def split_by_room(
 ) -> tuple[list[Row], list[Row]]:
     """Return the rows whose prompt leaves room for a right answer, and the rows whose prompt is too long.
 
-    The length of a right answer is the median of the row's right samples in the profile, or of all right samples if the
-    row has none, or 1 without a profile. longest: the engine's limit for prompt plus completion, in tokens.
+    The length of a right answer is the median of the row's right samples in the profile. For a row without such samples
+    it is the median of all right samples, and without a profile 1. longest: the engine's limit for prompt plus
+    completion, in tokens.
     """
     right = _right_lengths(samples, "id")
     lengths = dict(right.group_by("id").agg(pl.col("length").median()).iter_rows())
@@ -197,9 +200,9 @@ def split_by_room(
 
 
 def split_by_leak(heldout: Iterable[Row], *trained: Iterable[Row]) -> tuple[list[Row], list[Row]]:
-    """Return the held-out rows whose prompt is not trained on, and those whose prompt is.
+    """Return the held-out rows whose prompt is not trained on, then those whose prompt is trained on.
 
-    Prompts are compared without case and differences in white space. Raises InputError if all are trained on.
+    Case and white space are ignored in the comparison. Raises InputError if all held-out prompts are trained on.
     """
     prompts = {_normalize(turns_text(row)) for rows in trained for row in rows}
     sound: list[Row] = []
@@ -216,9 +219,9 @@ def split_by_leak(heldout: Iterable[Row], *trained: Iterable[Row]) -> tuple[list
 
 
 def find_reworded(heldout: Path, trained: Sequence[Path]) -> dict[str, str]:
-    """Return a line for each held-out row that rewords a training row or is a part of one, by the held-out row's id.
+    """Return a line for each held-out row that rewords a training row or is a part of one. Keys are held-out ids.
 
-    Rows are compared like in `truegold decontaminate`.
+    Rows are compared as in `truegold decontaminate`.
     """
     columns = ProblemColumns(prompt="prompt", gold="gold", id="id")
     against = {str(path): columns for path in trained if count_rows(path)}
@@ -240,7 +243,7 @@ def _normalize(prompt: str) -> str:
 
 
 def _right_lengths(samples: Path | None, *columns: str) -> pl.DataFrame:
-    """Return a table of the profile's right completions with their `length` in tokens, and the named columns."""
+    """Return a table of the profile's right completions, with their `length` in tokens and these columns."""
     if samples is None:
         return pl.DataFrame(schema=[*columns, "length"])
     right = pl.scan_parquet(samples).filter((pl.col("score") == 1.0) & (pl.col("finish_reason") == "stop"))
@@ -319,8 +322,8 @@ def compare_with_profile(
 ) -> None:
     """Raise GuardError if the prompts of the first rows have other token ids than in the profile.
 
-    With other prompts, the profile's pass rates, the selection and the limit of tokens would not hold. samples: the
-    samples of the profile; without them nothing is compared.
+    The pass rates of the profile, the selection and the limit of tokens hold only for the prompts of the profile.
+    samples: the samples of the profile; without them nothing is compared.
     """
     if samples is None or PROMPTS in guards_off:
         return
@@ -349,20 +352,21 @@ def compare_with_profile(
 
 
 def digest_prompts(rows: Sequence[Row], encoder: ChatEncoder, template: TurnTemplate | None) -> str:
-    """Return a digest of the prompts of rows, and with a `template` of dialogues also of each prompt in `DIALOGUE`."""
+    """Return a digest of the prompts of rows. With a `template` of dialogues, it covers the prompts in `DIALOGUE`,
+    too."""
     ids = [tuple(encode_row(encoder, row)) for row in rows]
     texts = [text for length in range(1, len(DIALOGUE) + 1, 2) if (text := _rendered(template, DIALOGUE[:length]))]
     return hashlib.sha256(json.dumps([ids, texts]).encode()).hexdigest()
 
 
 def _rendered(template: TurnTemplate | None, messages: Sequence[Message]) -> str | None:
-    """Return the rendered text of messages, or the template's error message; None without a template."""
+    """Return the rendered text of messages, or the template's error message. Return None without a template."""
     if template is None:
         return None
     try:
         return template.render(messages)
     except ConfigError as error:
-        # An error is compared like a text, because it must not change either.
+        # An error message is compared like a text, because it must stay the same, too.
         return str(error)
 
 
@@ -385,7 +389,7 @@ def check_prompts_have_stayed(before: str | None, now: str, guards_off: Collecti
 def check_exported(
     folder: Path, engine: TrainingEngine, chat: ChatConfig, rows: Sequence[Row], encoder: ChatEncoder
 ) -> None:
-    """Raise GuardError if an exported checkpoint has other weights, or writes other prompts, than the training."""
+    """Raise GuardError if an exported checkpoint has other weights than the training, or writes other prompts."""
     engine.check_export(folder)
     refuse_export(folder, _export_differs(folder, chat, rows, encoder))
 
@@ -442,11 +446,9 @@ def family_advice(model_type: str) -> list[str]:
 
 
 def _tag_advice(config: GrpoConfig, encoder: ChatEncoder) -> Iterator[str]:
-    """Yield advice on the think tags that the prompt or a reward asks for.
-
-    There is advice on tags of several tokens, and on a reward that asks completions for an opening tag, although the
-    chat template already writes this tag into the prompt.
-    """
+    """Yield advice on the think tags that the prompt or a reward asks for. One advice is about tags of several tokens.
+    Another is about a reward that asks completions for an opening tag that the chat template already writes into the
+    prompt."""
     tokenizer = encoder.tokenizer
     prompt = tokenizer.decode(encoder.encode("1+1=?"))
     requirements = " ".join(json.dumps(term.args, ensure_ascii=False) for term in config.reward.terms)
@@ -520,7 +522,8 @@ def overlong_advice(config: GrpoConfig) -> list[str]:
 
 
 def graded_advice(config: GrpoConfig) -> list[str]:
-    """Return advice on reward terms by which a language model may also reward wrong answers."""
+    """Return advice on terms by which a language model grades completions. Such a term may also reward wrong
+    answers."""
     paid = [term.name for term in config.reward.terms if term.judge is not None and term.weight and term.gate is None]
     return [
         f"The term {name} rewards completions that a language model grades well, also if their answer is wrong: a "

@@ -69,10 +69,10 @@ class Trainer:
     distilled: Distilled | None = None
     """Distilled positives: right completions made by the stage `synth`, which join the groups of their rows."""
     version: int = 0
-    """The version of the weights in training, raised by each step with an update. The sampler gets the weights every
+    """The version of the weights in training. Each step with an update raises it. The sampler gets the weights every
     `sync_every` steps."""
     profile: Metrics = field(default_factory=dict)
-    """Metrics of the profile, with which guards compare the metrics of steps."""
+    """Metrics of the profile. Guards compare them with the metrics of steps."""
     may_train: Callable[[int, Metrics], bool] = lambda step, metrics: True
     """A function of a step and its metrics before the update, which returns whether the batch may be trained on."""
     stored: StoredVerdicts = field(init=False)
@@ -83,7 +83,7 @@ class Trainer:
 
     @cached_property
     def prompts(self) -> str:
-        """The digest of the prompts of the first rows, which changes with the chat template and the tokenizer."""
+        """A digest of the prompts of the first rows. It changes with the chat template and the tokenizer."""
         return digest_prompts(self.feed.first_rows(COMPARED), self.rollout.encoder, self.groups.answers.template)
 
     def step(self, step: int) -> Metrics:
@@ -94,14 +94,14 @@ class Trainer:
         scores = self._score_groups(completions)
         positives: Sequence[Member] = ()
         if self.distilled is not None:
-            # The positives' advantages use the pass rates estimated before this step.
+            # Advantages of the positives use pass rates from before this step.
             positives = self.distilled.members(completions, self.feed.pass_rates(scores), step)
         joining = int(all_sum(len(positives))[0])
         ranks_apart = count_apart(self.feed.drawn_ids(), [(done.segment.group, done.row["id"]) for done in completions])
         feed_metrics = self.feed.finish_step(scores)
         bounds, groups = config.sampling.right_share, list(scores)
         entered = {groups[index] for index in choose_groups([*scores.values()], config.prompts_per_step, bounds)}
-        # If no group teaches, distilled positives are averaged over the sampled completions of all groups.
+        # If no group teaches, losses of distilled positives are averaged over the sampled completions of all groups.
         in_batch = entered if entered or not joining else scores.keys()
         batch = [done for done in completions if done.segment.reward is not None and done.segment.group in in_batch]
         segments, weighed = self._weigh(batch)
@@ -184,11 +184,9 @@ class Trainer:
         return self.groups.answers.trained_segments(batch, weighed)
 
     def _count_prompts_moved(self, completions: Sequence[StepCompletion]) -> float:
-        """Return the number of changed prompts over all ranks, or 0 for dialogues.
-
-        Each group counts that was sampled from another prompt than its row's. A rank adds 1 if the digest of its
-        prompts has changed since the start.
-        """
+        """Return the number of changed prompts over all ranks, or 0 for dialogues. A group counts if it was sampled
+        from another prompt than that of its row. A rank adds 1 if the digest of its prompts has changed since the
+        start."""
         if self.config.turns is not None:
             return 0.0
         encoder = self.rollout.encoder
@@ -200,9 +198,9 @@ class Trainer:
     def _push_missing(self, metrics: Metrics, joining: int) -> Metrics:
         """Return `push_missing`, the amount by which `push_gap` (`step_effects`) is below its lower bound of 1.
 
-        The bound holds if only advantages enter the loss and the reward is correctness alone: then every right
-        completion is pushed up and every wrong one down. Returns an empty dict in other cases, and for a negative gap,
-        which the guard `update_sign` reports.
+        The bound holds if only advantages enter the loss, and the reward is correctness alone. Then every right
+        completion is pushed up, and every wrong one down. Returns an empty dict in other cases. It is also empty for a
+        negative gap, because the guard `update_sign` reports it.
         """
         objective, gap = self.config.objective, metrics.get("push_gap")
         is_else = objective.kl.weight or objective.self_distillation.weight or objective.covariance.kind == "kl"
@@ -213,10 +211,8 @@ class Trainer:
         return {"push_missing": max(0.0, 1.0 - gap)}
 
     def _share_entered(self, completions: Sequence[StepCompletion], entered: Collection[int]) -> float:
-        """Return the share of a whole batch that has entered.
-
-        It is 1 if losses are divided by the entered groups, or if no group has entered.
-        """
+        """Return the share of a whole batch that has entered. The share is 1 if losses are divided by the entered
+        groups, or if no group has entered."""
         if self.config.objective.relative_to == "teaching" or not entered:
             return 1.0
         count = all_sum(sum(completion.segment.group in entered for completion in completions))[0]
@@ -276,7 +272,7 @@ class Trainer:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from the state of a checkpoint. Raises GuardError if the prompts have changed.
 
-        The version of the sampler's weights is already set, by the sync before.
+        The sync before has set the version of the sampler's weights.
         """
         check_prompts_have_stayed(state.get("prompts"), self.prompts, self.config.guards.off)
         self.updater.steps = state["updates"]

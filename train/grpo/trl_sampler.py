@@ -3,10 +3,10 @@
     from truegold.train.grpo.trl_sampler import drawn_by_posterior
     trainer = drawn_by_posterior(GRPOTrainer)(model, reward_funcs=[TruegoldReward()], train_dataset=..., args=...)
 
-It uses the feed of truegold's own training (`feed`, order `signal`): the more likely the group of a prompt has both
-right and wrong completions, the more often the prompt is drawn. The posteriors start as those of the profile (samples
-of each prompt from before the training), in the column `posterior` of an exported set. Every sampled group updates
-them. Without this column, all prompts start with the same posterior.
+It uses the feed of truegold's own training (`feed`, order `signal`). A prompt is drawn more often if its group probably
+has both right and wrong completions. The posteriors start as those of the profile (samples of each prompt from before
+the training), in the column `posterior` of an exported set. Every sampled group updates them. Without this column, all
+prompts start with the same posterior.
 
 Draws have the layout of TRL's `RepeatSampler`: each prompt `num_generations` times, and each batch once for every pass
 over its completions. The data loader reads about one batch ahead, so new groups affect the draws with this delay.
@@ -25,8 +25,8 @@ from truegold.train.grpo.feed import Draw, Feed, GroupScore
 PASSED = 1.0
 """The lowest reward of a right completion."""
 KEPT_DRAWS = 64
-"""The largest number of draws of one prompt that wait for their groups. Older draws are dropped, because their batches
-were never sampled."""
+"""The largest number of draws of one prompt that wait for their groups. Batches of older draws were never sampled, so
+these draws are dropped."""
 
 
 class PosteriorSampler:

@@ -27,7 +27,7 @@ from truegold.train.objective import GSPO_BOUNDS, LOSSES, PPO_BOUNDS, TokenLoss,
 from truegold.verifiers import ConfigError
 
 EXPERT_COUNTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
-"""Names of the number of experts per layer in Hugging Face configurations."""
+"""Names that Hugging Face configurations have for the number of experts per layer."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,14 @@ class WeighedBatch:
     metrics: dict[str, float]
     """The metrics of the whole batch over all ranks."""
     distilled: Tensor | None = None
-    """Bool [N]: whether each segment is a distilled positive; None if there are none."""
+    """Bool [N]: whether each segment is a distilled positive (sampled with a longer prompt). None without such
+    segments."""
     teachers: Sequence[Segment | None] = ()
     """The teacher's segment for each segment (`self_teachers`), or None. Empty without self-distillation."""
     episode_tokens: Tensor | None = None
-    """Float [N]: the number of tokens of each segment's episode, if episodes count as sequences; else None."""
+    """Float [N]: the number of tokens of each segment's episode. None if episodes do not count as sequences."""
     episodes: int = 0
-    """The number of episodes, if episodes count as sequences."""
+    """The number of episodes, or 0 if episodes do not count as sequences."""
 
 
 def weigh_segments(segments: Sequence[Segment], config: ObjectiveConfig, kinds: Sequence[str]) -> WeighedBatch:
@@ -112,7 +113,8 @@ class Updater:
     steps: int = 0
     """The number of optimizer steps so far, part of a checkpoint."""
     engine_difference: float = 0.0
-    """The mean |Δ log p| of the two engines at the same weights, in nats, as measured by the last probe."""
+    """The mean |Δ log p| of sampling and training engine at the same weights, in nats, as measured by the last
+    probe."""
 
     def train_on(
         self,
@@ -125,13 +127,13 @@ class Updater:
         """Take all optimizer steps of one batch, and return the metrics of each step. All ranks call this together.
 
         weighed: the result of `weigh_segments` for the batch. seed: determines the minibatches. version: the version of
-        the weights in training; segments of older versions are stale. share_entered: the share of a whole batch that is
-        in `batch`; losses are divided by counts of a whole batch. Segments that are not trained on count in these
-        denominators, but have no forward pass.
+        the weights in training. Segments of older versions are stale. share_entered: the size of `batch` as a share of
+        a whole batch. Losses are divided by counts of a whole batch. These counts include segments that are not trained
+        on, which have no forward pass.
         """
         config = self.config
         is_distilled = torch.zeros(len(batch), dtype=torch.bool) if weighed.distilled is None else weighed.distilled
-        # Distilled positives do not count in the denominators, so that sampled tokens keep their weights.
+        # Distilled positives do not count in the denominators. So the weights of sampled tokens stay the same.
         whole = self.engine.totals([each for each, joins in zip(batch, is_distilled, strict=True) if not joins])
         if weighed.episode_tokens is not None:
             whole = Totals(whole.tokens, all_sum(weighed.episodes)[0])
@@ -152,7 +154,7 @@ class Updater:
             if any(gathered(bool(chosen))):
                 chosen_segments = [segments[index] for index in chosen]
                 ages = [0 if version is None else version - segment.version for segment in chosen_segments]
-                # Distilled positives are not stale; their difference is corrected by their own weights.
+                # Distilled positives are not stale. They have weights of their own.
                 staleness = torch.tensor(ages, dtype=torch.float32) * ~is_distilled[chosen]
                 loss = StepLoss(
                     config=config,
@@ -175,7 +177,8 @@ class Updater:
 
     @contextmanager
     def _breakable(self) -> Iterator[None]:
-        """Allow a signal or a lack of memory to interrupt the computation before the weights are changed."""
+        """Within this context, a signal or a lack of memory may end the computation. The weights are not changed
+        yet."""
         self.engine.may_end = True
         yield
         self.engine.may_end = False
@@ -183,9 +186,9 @@ class Updater:
     def _prepare(
         self, segments: Sequence[Segment], advantages: Tensor, seed: int, teachers: Sequence[Segment | None]
     ) -> PreparedBatch:
-        """Return the values that need forward passes over the whole batch before its first step."""
+        """Return the values that need forward passes over the whole batch before the first step."""
         top_entropy, covariance = self.config.masks.top_entropy, self.config.covariance.kind
-        # With one optimizer step per batch, the old policy is the current one, and needs no extra forward pass.
+        # With one optimizer step per batch, the old policy is the current one. No extra forward pass is needed.
         is_off_policy = self.config.updates > 1 and self.config.proximal == "recomputed"
         measured = self.engine.measure(segments) if is_off_policy or top_entropy is not None or covariance else []
         logprobs = [token_logprobs for token_logprobs, _ in measured]
@@ -210,8 +213,8 @@ class Updater:
         ]
 
     def _choose_covariant(self, logprobs: Sequence[Tensor], advantages: Tensor, seed: int) -> list[Tensor]:
-        """Return for each segment a mask of the tokens that `objective.covariance` treats, chosen among the tokens of
-        all ranks."""
+        """Return a mask for each segment of the tokens that `objective.covariance` treats. All ranks' tokens are
+        compared."""
         lengths = [len(values) for values in logprobs]
         local_tokens = torch.cat([torch.empty(0), *logprobs])
         local_advantages = advantages.cpu().repeat_interleave(torch.tensor(lengths, dtype=torch.int64))
@@ -224,10 +227,8 @@ class Updater:
 
 
 def _token_staleness(segments: Sequence[Segment], version: int | None) -> dict[int, Tensor]:
-    """Return the staleness of each output token, [T], for the segments that several versions have sampled.
-
-    The keys are indices of segments.
-    """
+    """Return the staleness of each output token, [T], by index of the segment. Only segments that several versions have
+    sampled are included."""
     if version is None:
         return {}
     return {
@@ -288,14 +289,14 @@ class StepLoss:
     """Float [N]: the advantages of this rank's segments in the step."""
     prepared: PreparedBatch
     staleness: Tensor | None = None
-    """Float [N]: the number of versions by which the weights that sampled a segment are behind the weights in training;
-    None if all are fresh."""
+    """Float [N]: how many versions the weights that sampled a segment are behind the weights in training. None if all
+    are fresh."""
     engine_difference: float = 0.0
     """The usual |Δ log p| of the two engines, in nats (`Updater.engine_difference`)."""
     is_distilled: Tensor | None = None
-    """Bool [N]: whether each segment is a distilled positive; None if there are none."""
+    """Bool [N]: whether each segment is a distilled positive; None without such segments."""
     episode_tokens: Tensor | None = None
-    """Float [N]: the number of tokens of each segment's episode, if episodes count as sequences; else None."""
+    """Float [N]: the number of tokens of each segment's episode. None if episodes do not count as sequences."""
     token_staleness: Mapping[int, Tensor] = field(default_factory=dict)
     """The staleness of each output token, [T], for segments that several versions have sampled, by segment index."""
 
@@ -365,8 +366,8 @@ class StepLoss:
     def _distilled_factors(self, old: Tensor, batch: SegmentBatch) -> Tensor:
         """Return the weights [B, T] of distilled positives.
 
-        old: log-probabilities of the training engine after the bare prompt. The batch's rollout log-probabilities come
-        from the sampler, with the added context.
+        old: log-probabilities of the training engine after the bare prompt. The rollout log-probabilities in `batch`
+        come from the sampler, with a context added to the prompt.
         """
         kind, cap = self.config.distilled.weight, self.config.distilled.cap
         if kind == "shaped":
@@ -406,7 +407,6 @@ class StepLoss:
 
 
 def _policy_loss(config: ObjectiveConfig, current: Tensor, old: Tensor, advantages: Tensor, mask: Tensor) -> TokenLoss:
-    """Return the configured loss of each token."""
     clip = config.clip
     if config.loss == "cispo":
         return LOSSES["cispo"](current, old, advantages, mask, max_rho=clip.is_max)

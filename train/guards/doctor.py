@@ -4,9 +4,9 @@
     what went wrong: Step 120: entropy_collapse: entropy is 0.02 ...
     what to do: ...
 
-The log of a truegold training is replayed to the guards, and every log is searched for faults (`log_faults`). If a
-truegold training was not ended by a guard but, for example, by a verifier that hangs or by a full disk, `record_stop`
-has written the reason as an alarm.
+The log of a truegold training is replayed to the guards, and every log is searched for faults (`log_faults`). A
+training may also end by an error, such as a full disk or a verifier that hangs. `record_stop` then writes the reason as
+an alarm.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ERROR_NAMES: tuple[tuple[type[Exception], str], ...] = (
     (ConfigError, "configuration"),
     (InputError, "data"),
 )
-"""The name, in place of a guard's, under which each kind of error is written as an alarm; `crash` for other errors."""
+"""The name under which each kind of error is written as an alarm. Other errors have the name `crash`."""
 
 
 def examine_log(path: Path) -> Iterator[str]:
@@ -136,7 +136,7 @@ def unfinished_training(run_dir: Path) -> Path | None:
 def record_stop(folder: Path, error: Exception) -> None:
     """Append the error that ended a training to the alarms in `folder`, unless a guard has done so.
 
-    It is called by the process that waits for all ranks, because a failed rank may not be able to write.
+    The process that waits for all ranks calls this, because a failed rank may not be able to write.
     """
     guard = next((name for kind, name in ERROR_NAMES if isinstance(error, kind)), "crash")
     if isinstance(error, GuardError):

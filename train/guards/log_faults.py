@@ -26,7 +26,8 @@ NEEDS_RATE = ("hidden_fall", "reward_blind")
 """Faults that can only be found if the log has an accuracy in addition to the reward."""
 
 DEAD = 8
-"""If all steps of a run are dead, they are a fault from this number on. A step is dead if no group has advantages."""
+"""A step is dead if no group has advantages. If all steps of a run are dead, this number of steps or more is a
+fault."""
 SOLVED_STRETCH = 20
 """The smallest number of consecutive dead steps that is a fault if nearly all completions are right."""
 RARE = 1e-3
@@ -34,7 +35,7 @@ RARE = 1e-3
 
 
 def find_faults(log: RunLog) -> list[LogFault]:
-    """Return the faults of a log, in the order of `FAULTS`. Faults that follow from another one are left out."""
+    """Return the faults of a log, in the order of `FAULTS`. Faults that follow from another fault are left out."""
     faults = {fault.name: fault for check in CHECKS for fault in check(log)}
     if "nothing_teaches" in faults:
         faults.pop("reward_blind", None)
@@ -60,7 +61,7 @@ def _not_finite(log: RunLog) -> Iterator[LogFault]:
         for name, value in metrics.items()
         if value is not None and not math.isfinite(value)
     }
-    # With float16, infinite gradients in the first steps are normal: loss scaling searches its factor.
+    # Infinite gradients in the first steps are normal with float16, because loss scaling searches its factor.
     is_scaling = names == {"grad_norm"} and len(wrong) <= 3 and wrong[-1][0] <= log.lines[0][0] + 10
     if wrong and not (is_scaling and all(math.isinf(metrics["grad_norm"] or 0.0) for _, metrics in wrong)):
         text = f"{', '.join(sorted(names - {'not_finite'}))} NaN or infinite in {len(wrong)} steps"
@@ -76,7 +77,7 @@ def _rate_zero(log: RunLog) -> Iterator[LogFault]:
     if last - first + 1 >= least and not log.is_rounded:
         text = f"the learning rate is 0 in {last - first + 1} steps in a row, {rates.count(0.0)} of {len(rates)} in all"
         yield LogFault("rate_zero", steps[first], steps[last], text)
-    # Other trainers than TRL log a KL of 0 if they do not measure it.
+    # Only TRL logs a KL of 0 as a measurement. Others log 0 without measuring it.
     distances = log.series("kl")[1] if log.trainer == "TRL" and not log.is_rounded else []
     if len(distances) >= 2 * STRETCH and not any(distances) and any(log.series("grad_norm")[1]):
         text = (
@@ -161,7 +162,7 @@ def _no_gradient(log: RunLog) -> Iterator[LogFault]:
 
 
 def _is_beyond_chance(length: int, flags: Sequence[bool]) -> bool:
-    """Return whether `length` consecutive flags are unlikely by chance, given the share of other flags that are set."""
+    """Return whether `length` consecutive flags are unlikely by chance. Chance is estimated from the other flags."""
     others = len(flags) - length
     share = (sum(flags) - length + 1) / (others + 2)
     return others == 0 or len(flags) * share**length < RARE
@@ -187,7 +188,7 @@ def _periodic(log: RunLog) -> Iterator[LogFault]:
     for metric, direction in PERIODIC:
         steps, values = log.series(metric)
         if metric in SPIKED:
-            # Gradients of 0 are left out, because compared with them every other gradient is a spike.
+            # Gradients of 0 are left out. Every other gradient is a spike compared with them.
             steps = [step for step, value in zip(steps, values, strict=True) if value > 0]
             values = [value for value in values if value > 0]
         indexes = find_period(steps, values, direction, FEWEST_SPIKES if metric in SPIKED else FEWEST_HITS)
@@ -205,7 +206,7 @@ def _periodic(log: RunLog) -> Iterator[LogFault]:
 
 
 FEWEST_HITS, FEWEST_SPIKES = 3, 5
-"""Outliers make a period if there are at least FEWEST_HITS of them, or FEWEST_SPIKES for metrics in `SPIKED`."""
+"""The least numbers of outliers that make a period: 3, or 5 for metrics in `SPIKED`."""
 SPIKED = ("grad_norm", "kl", "mismatch_kl", "mismatch_abs")
 """Metrics that also have outliers without a period."""
 PERIODIC = (
@@ -234,11 +235,9 @@ def _resumed(log: RunLog) -> Iterator[LogFault]:
 
 
 def _spikes(log: RunLog) -> Iterator[LogFault]:
-    """Yield a fault for isolated spikes of the gradient norm, or for a gradient norm that grows.
-
-    A spike is a step with at least ten times the usual norm. A norm with a heavy tail is not a fault: then more steps
-    have three to ten times the usual norm than ten times or more.
-    """
+    """Yield a fault for isolated spikes of the gradient norm, or for a gradient norm that grows. A spike is a step with
+    at least ten times the usual norm. A norm with a heavy tail is not a fault. It has more steps with three to ten
+    times the usual norm than spikes."""
     steps, norms = log.series("grad_norm")
     positive = [(step, norm) for step, norm in zip(steps, norms, strict=True) if norm > 0]
     if len(positive) < FEWEST_SPIKED:

@@ -1,8 +1,8 @@
-"""Faults of metrics that rise, fall or jump over a run. A move must be beyond noise and large.
+"""Finds faults of metrics that rise, fall or jump over a run. Only large moves beyond noise are faults.
 
     Steps 8 to 60: hidden_fall: accuracy 0.4 -> 0.16, while the reward goes 0.89 -> 0.99. Likely: ...
 
-A sudden fall of accuracy from which it rises again is not a fault, because harder problems cause it.
+Accuracy that falls suddenly and rises again is not a fault, because harder problems cause such a fall.
 """
 
 from __future__ import annotations
@@ -19,25 +19,28 @@ from truegold.train.guards.table import LogFault
 from truegold.train.guards.trends import ERRORS, Floats, change_point, fall_from_peak, gradual_fall, measure_move, noise
 
 SHORT = 5
-"""The smallest number of steps over which a metric's level is taken. In a run whose mean reward never changes, also the
-smallest number of dead steps (steps without advantages) that is a fault."""
+"""The smallest number of steps over which a metric's level is taken. A dead step has no advantages. If the mean reward
+of a run never changes, this number of dead steps is a fault."""
 STRETCH = 10
-"""The smallest number of consecutive dead steps that is a fault in a run with other steps, if chance is unlikely."""
+"""The smallest number of consecutive dead steps that is a fault if the run also has other steps, and chance is
+unlikely."""
 SOLVED = 0.9
-"""The pass rate from which a run counts as finished. Low entropy and groups with equal rewards are then not faults."""
+"""A run with at least this pass rate counts as finished. Low entropy and equal rewards in groups are then normal."""
 FEWEST_EVALUATIONS = 4
 """The smallest number of evaluations in which a fall is looked for."""
 ALONE, BESIDE = 0.003, 0.02
-"""A fall of the held-out accuracy is a fault if noise alone would cause it with a probability below ALONE. The bound is
-`BESIDE` if the fall is large while the reward rises."""
+"""A fall of the held-out accuracy is a fault if noise alone causes such a fall with a probability below the first
+value. For a large fall while the reward rises, the second value is the bound."""
 LEAST_ERROR = 0.01
 """The smallest standard error of an evaluation, even if its values hardly vary."""
 MOST_PROBLEMS = 200
-"""The number of problems is guessed from the values of an evaluation, below this limit: 0.2333 and 0.3 -> 30."""
+"""The number of problems is guessed from the values of an evaluation: 0.2333 and 0.3 -> 30. This is the largest
+guess."""
 ROUNDING = 6e-5
 """The rounding error of an evaluation's values, which have four digits."""
 RARE_REGULARITY = 0.001
-"""A guessed number of problems is rejected if evaluations vary less than it explains, with a probability below this."""
+"""A guessed number of problems implies a variation of evaluations. If so little variation is less probable than this,
+the guess is rejected."""
 
 
 def _scale(log: RunLog) -> Iterator[LogFault]:
@@ -67,7 +70,7 @@ def _scale(log: RunLog) -> Iterator[LogFault]:
         shift = np.median(means[split : split + near]) - np.median(means[split - near : split])
         lower, higher = (widths[:split], widths[split:]) if factor > 0 else (widths[split:], widths[:split])
         is_apart = near >= STRETCH and lower.max() < np.quantile(higher, 0.1)
-        # Fast learning changes both too, but over several steps.
+        # Fast learning also changes both, but over several steps.
         at_once = np.median(widths[split : split + 3]) - np.median(widths[max(0, split - 3) : split])
         is_apart = is_apart and at_once / factor > 0.75
         if abs(factor) > math.log(1.7) and is_apart and abs(shift - factor) < 0.25:
@@ -81,8 +84,11 @@ def _restarted(log: RunLog) -> Iterator[LogFault]:
     """Yield a fault for a run that loaded the base model's weights again in the middle.
 
     Accuracy falls at one step to its first values and rises again as at the start. Harder problems may look the same.
-    So another sign must be there: the held-out accuracy or the KL also return to their first values, or the log goes
-    back at this step, or both entropy and length return.
+    So one of these signs must be there, too:
+
+    - the held-out accuracy or the KL return to their first values
+    - the log goes back at this step
+    - both entropy and length return
     """
     quality = quality_of(log)
     steps, values = log.series(quality)
@@ -105,7 +111,7 @@ def _restarted(log: RunLog) -> Iterator[LogFault]:
 
 
 REPEATED = 0.75
-"""The share of a metric's rise that it must lose at one step if the run has started again."""
+"""If the run has started again, a metric loses at least this share of its rise at one step."""
 
 
 def _width(values: Sequence[float]) -> int:
@@ -123,7 +129,7 @@ def _repeated_start(steps: Sequence[int], values: Sequence[float], returns: Coll
 
     The second value is whether this is its only such fall.
 
-    returns: steps at which the log goes back, which are tried first.
+    returns: steps at which the log goes back. They are tried first.
     """
     series, width = np.asarray(values), _width(values)
     splits = range(2 * SHORT, len(series) - width + 1)
@@ -164,8 +170,8 @@ def _returns(log: RunLog, metric: str, step: int) -> bool | None:
 
 
 def _heldout_returns(log: RunLog, step: int) -> bool | None:
-    """Return whether the held-out accuracy returns to its first value in the first evaluation after a step, or None if
-    that cannot be told."""
+    """Return whether the held-out accuracy returns to its first value in the first evaluation after a step. Return None
+    if that cannot be told."""
     steps, values = log.series("heldout_pass_rate")
     split = bisect_left(steps, step)
     if split < 2 or split == len(values):
@@ -174,14 +180,14 @@ def _heldout_returns(log: RunLog, step: int) -> bool | None:
     least = max(0.05, 2.5 * _usual_error(values))
     if moved < least:
         return None
-    # A return by less than half, after a small rise, may be noise.
+    # A return by less than half of a small rise may be noise.
     if values[split] - values[0] < 0.5 * moved:
         return True
     return None if moved < 2.0 * least else False
 
 
 def _begins_epoch(log: RunLog, step: int) -> bool:
-    """Return whether an epoch begins within 2 steps of a step. Then sorted data may explain a repeated curve."""
+    """Return whether an epoch begins within 2 steps of this step. If so, sorted data may explain a repeated curve."""
     steps, epochs = log.series("epoch")
     near = [epoch for logged, epoch in zip(steps, epochs, strict=True) if abs(logged - step) <= 2]
     return bool(near) and math.floor(near[0]) != math.floor(near[-1])
@@ -212,7 +218,7 @@ def _accuracy_falls(log: RunLog) -> Iterator[LogFault]:
 
 
 def step_down(log: RunLog) -> str | None:
-    """Return a note on an accuracy that falls at one step and stays lower, which is not a fault, or None."""
+    """Return a note on accuracy that falls at one step and stays lower, or None. Such a fall is not a fault."""
     quality = quality_of(log)
     steps, values = log.series(quality)
     move = fall_from_peak(steps, values)
@@ -294,11 +300,9 @@ def chance_of_fall(values: Sequence[float]) -> float:
 
 
 def _deviation(squares: float, freedom: int, usual: float) -> float:
-    """Return the standard deviation of evaluations, at least `usual`, the error for their guessed number of problems.
-
-    If the values are too regular for so few problems, the lower bound is `LEAST_ERROR`. squares: the sum of squared
-    residuals. freedom: their degrees of freedom.
-    """
+    """Return the standard deviation of evaluations, at least `usual`. `usual` is the error for the guessed number of
+    problems. If the values are too regular for this number, the lower bound is `LEAST_ERROR`. squares: the sum of
+    squared residuals. freedom: their degrees of freedom."""
     from scipy.stats import chi2
 
     is_likely = float(chi2.cdf(squares / usual**2, freedom)) > RARE_REGULARITY
@@ -331,7 +335,8 @@ def _climbs_with_epochs(log: RunLog) -> bool:
 
 
 def _reward_jumps(log: RunLog) -> Iterator[LogFault]:
-    """Yield a fault for a reward that jumps together with other metrics of responses, without held-out evaluations."""
+    """Yield a fault for a reward that jumps at one step together with other metrics, if there are no held-out
+    evaluations."""
     quality = quality_of(log)
     move = move_of(log, quality)
     if move is None or move.jump_errors < 8.0 or _known(log, "heldout_pass_rate"):
@@ -385,7 +390,6 @@ def _lengths(log: RunLog) -> Iterator[LogFault]:
 
 
 def _entropy(log: RunLog) -> Iterator[LogFault]:
-    """Yield faults for an entropy that grows, or collapses in a run that is not finished."""
     move = move_of(log, "entropy")
     if move is None:
         return
@@ -423,8 +427,8 @@ GROWTH = (
     ("clip_share", "clip_share", 0.1, 8.0),
     ("clip_share", "update_kl", 0.05, 10.0),
 )
-"""Faults of metrics that grow. Each entry has the fault, the metric, and two bounds for the metric's end: a level and a
-multiple of its start."""
+"""Faults of metrics that grow: the fault, the metric, and two bounds for the metric's end. The first bound is a level,
+the second a multiple of the metric's start."""
 
 
 def _growth(log: RunLog) -> Iterator[LogFault]:
@@ -436,7 +440,6 @@ def _growth(log: RunLog) -> Iterator[LogFault]:
 
 
 def _errors(log: RunLog) -> Iterator[LogFault]:
-    """Yield a fault for rollouts that end in errors."""
     steps, shares = log.series("errors")
     if len(shares) >= SHORT and (late := float(np.median(shares[-SHORT:]))) > 0.3:
         yield LogFault("unjudged", steps[0], steps[-1], f"{late:.0%} of the last rollouts end in an error")

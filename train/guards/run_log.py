@@ -6,9 +6,9 @@
     log.columns["accuracy"]     rewards/accuracy_reward/mean
     log.unread                  ["num_tokens", "step_time", ...]
 
-The total reward is a sum of terms and not a pass rate. The accuracy is the term with a name like `accuracy` or
-`correct`. It is also the pass rate if its values are between 0 and 1. `metric_names.toml` has the names of metrics in
-the logs of each trainer. Logs are files of trainers and trackers, or saved terminal output:
+The reward is a sum of terms. The accuracy is the term with a name like `accuracy` or `correct`. If all values of the
+accuracy are between 0 and 1, it is also the pass rate. `metric_names.toml` has the names of metrics in the logs of each
+trainer. Logs are files of trainers and trackers, or saved terminal output:
 
 format               example
 trainer_state.json   {"log_history": [{"step": 1, "loss": 0.01, ...}, ...]}
@@ -65,7 +65,7 @@ CHART = re.compile(r"(?P<run>.+)(?: - |: )(?P<metric>(?:(?! - |: ).)+?)(?P<edge>
 DECIMAL = r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|-?(?:nan|NaN|inf|Infinity)"
 """A number: `0.5`, `-1e-3`, `nan`."""
 LONGEST_NAME, LONGEST_PART = 200, 400
-"""The largest lengths of a name and of a part between bars, so that very long lines are skipped fast."""
+"""The largest lengths of a name, and of the text between two bars. They keep very long lines fast to skip."""
 VERL_LINE = re.compile(r"\bstep:(\d{1,15}) - (.+)")
 """A line of verl's console: `step:1 - actor/entropy:0.5 - ...`."""
 VERL_PAIR = re.compile(rf"(.{{1,{LONGEST_NAME}}}?):(?:np\.\w{{1,20}}\()?({DECIMAL})\)?")
@@ -79,7 +79,7 @@ BAR_LINE = re.compile(r"\bStep (\d{1,15}) +\|(.+)")
 BAR_PAIR = re.compile(rf"\s*([A-Z][\w. ]*?):? +({DECIMAL})\s*%?\s*")
 """A metric in such a line: `Loss 0.01`."""
 ROUNDED_ZERO = re.compile(r":-?0\.0{1,3}(?= - |\s*$)")
-"""A zero in verl's console before July 2025, which rounded to three digits: `:0.000`."""
+"""A zero in verl's console before July 2025, which shows three decimals: `:0.000`."""
 LONG_NUMBER = re.compile(r":-?\d+\.\d{4}|\de-\d")
 """A number in verl's console that is not rounded: `:0.0123`, `1e-6`."""
 PATTERNS = ("*.jsonl", "*.csv", "**/events.out.tfevents.*")
@@ -124,7 +124,7 @@ def read_entries(path: Path) -> LogEntries:
 
 
 def _read_json(text: str) -> LogEntries | None:
-    """Return the entries of a JSON value or of JSON Lines, or None if the text is neither."""
+    """Return the entries of a text that is a JSON value or JSON Lines. Return None for other texts."""
     lines = [line for line in text.splitlines() if line.strip()]
     records, broken = [], []
     for line_number, line in enumerate(lines, 1):
@@ -151,7 +151,8 @@ def _read_json(text: str) -> LogEntries | None:
 
 
 def _entries_of(records: Iterable[Any], form: str) -> LogEntries:
-    """Return the entries of records. An entry without a step gets its index or, in CSV, the previous entry's step."""
+    """Return the entries of records. The step of an entry without one is its index or, in CSV, the previous entry's
+    step."""
     log = LogEntries(form)
     step, endless = 0, 0
     for index, record in enumerate(record for record in records if isinstance(record, dict)):
@@ -167,7 +168,7 @@ def _entries_of(records: Iterable[Any], form: str) -> LogEntries:
 
 
 def _numbers(record: Mapping[str, Any], texts: set[str], prefix: str = "") -> Iterator[tuple[str, float]]:
-    """Yield the columns and numbers of a record. Nested objects are joined by a slash: {"actor": {"kl": 1}} ->
+    """Yield the columns and numbers of a record. Names of nested objects are joined by a slash: {"actor": {"kl": 1}} ->
     `actor/kl`. The names of columns without numbers are added to `texts`."""
     for name, value in record.items():
         column = f"{prefix}{name}"
@@ -222,8 +223,8 @@ def _delimiter(text: str) -> str | None:
 
 
 def _read_table(path: Path, text: str, delimiter: str) -> LogEntries:
-    """Return the entries of a table, also of a chart that was exported from wandb. Raises InputError for several runs
-    or for columns with the same name and different cells."""
+    """Return the entries of a table. It may be a chart that was exported from wandb. Raises InputError for several
+    runs, or for columns with the same name and different cells."""
     header, *table = [row for row in csv.reader(text.splitlines(), delimiter=delimiter) if row]
     columns = [name for name in dict.fromkeys(header) if name]
     unlike = [
@@ -326,19 +327,19 @@ OTHER_WORDS = {
     "thinking",
     "penalty",
 }
-"""Words that mark a term as something else than the accuracy."""
+"""Words that mark a term as something other than the accuracy."""
 EMPTY_WORDS = {"reward", "rewards", "func", "fn", "mean", "avg"}
 """Words that are ignored in the name of a term: `score_reward_func` is `score`."""
 WIDEST = 0.55
-"""The largest standard deviation of rewards that are 0 or 1, in groups of eight or more."""
+"""The largest standard deviation of rewards that are only 0 or 1, in groups of eight or more."""
 GENERIC = {"reward", "loss", "grad_norm", "learning_rate", "lr", "kl", "entropy", "epoch"}
 """Columns that several trainers write."""
 FEWEST_NAMES = 3
 """A log without steps is read only if at least this number of its columns are known metrics."""
 FILLED = 4
-"""Trackers fill rows without values with NaN. A row of NaN is left out as such if it has at least this many columns."""
+"""A row of NaN with at least this number of columns was filled up by a tracker, and is left out (`_without_blanks`)."""
 MOST_REPEATS = 4
-"""The largest number of lines of one step. A log with more has a line for each rollout, not for each step."""
+"""The largest number of lines of one step. A log with more lines has one for each rollout."""
 
 
 @dataclass(frozen=True)
@@ -358,7 +359,7 @@ class RunLog:
     notes: list[str] = field(default_factory=list)
     """Notes on parts of the log that could not be read or were changed."""
     returns: list[tuple[int, int]] = field(default_factory=list)
-    """Places where the log goes back: the last step before, and the next step."""
+    """Places where the log goes back to an earlier step: the last step before, and the next step."""
     is_rounded: bool = False
     """Whether numbers are rounded, so that 0 may be a small number."""
 
@@ -422,7 +423,6 @@ def _find_file(path: Path) -> Path:
 
 @cache
 def _patterns(trainer: str) -> tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]:
-    """Return the patterns of a trainer's names of metrics, each with the guards' names."""
     table = METRIC_NAMES[trainer]
     return tuple((re.compile(table["prefix"] + name), tuple(meanings)) for name, meanings in table["names"].items())
 
@@ -451,7 +451,6 @@ def _known(trainer: str, columns: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def _foreign(file: Path, trainer: str, log: LogEntries, known: Mapping[str, Mapping[str, str]]) -> RunLog:
-    """Return another trainer's log with the guards' names of metrics."""
     translated = [
         (step, {name: value for column, value in entry.items() for name in known.get(column, ())})
         for step, entry in log.entries

@@ -22,18 +22,18 @@ from truegold.train.guards.table import MetricGuard
 WINDOWS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
 """The lengths of windows, in steps."""
 EVIDENCE = 10.5
-"""The evidence from which a change counts: -log of the probability by chance. It is high because a run tests hundreds
-of windows."""
+"""A change counts if its evidence is at least this: -log of the probability by chance. It is high, because a run tests
+hundreds of windows."""
 PRIOR_GROUPS = 4.0
-"""The variance of groups is estimated with a prior: this number of groups that are all right or all wrong."""
+"""The prior for the variance of groups: this number of groups that are all right or all wrong."""
 START_STEPS, START_GROUPS = 8, 128
 """The baseline `start` has at least START_STEPS steps and at least START_GROUPS groups."""
 RECENT_STEPS = 20
-"""The number of steps in the baseline `recent`, which ends before the window."""
+"""The number of steps in the baseline `recent`. It ends before the window."""
 LEAST_SCATTER = 3
 """The smallest number of steps from which a variance is estimated."""
 BEYOND_SAMPLING = 2.5
-"""If the variance of steps is more than this multiple of their sampling variance, the policy itself varies."""
+"""If the variance of steps is more than this multiple of their sampling variance, the policy varies."""
 
 
 @dataclass
@@ -49,7 +49,7 @@ class StepMean:
     expected: float | None = None
     """The expected value for the same problems, such as their pass rate in the profile."""
     is_usual: bool = True
-    """Whether the value may be part of a baseline. A value that a guard found wrong may not."""
+    """Whether the value may be part of a baseline. This is false for a value that a guard found wrong."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def find_shift(
             return None
         window, base = last[-count:], before
         if not is_start or before[-1].step >= window[0].step:
-            # By step numbers, because the first steps may overlap with the window.
+            # Compared by step numbers, because the first steps may overlap with the window.
             base = [each for each in before if each.step < window[0].step]
             if not base or (not is_start and len(base) < START_STEPS):
                 return None
@@ -96,7 +96,7 @@ def find_shift(
         if sign * (mean - baseline) <= least:
             continue
         least += _explained(base, window, sign)
-        # If the guard needs several wrong steps, the mean must be wrong without the most extreme steps, too.
+        # If the guard needs several wrong steps, the mean must also be wrong without the most extreme steps.
         steady = sorted(window, key=lambda each: sign * each.value)[: max(count - guard.steps + 1, 1)]
         if min(sign * (_mean(steady) - baseline), sign * (mean - baseline)) <= least:
             continue
@@ -150,17 +150,15 @@ def _log_evidence(base: Sequence[StepMean], window: Sequence[StepMean], distance
     logs, now = ([math.log(max(each.value, 1e-9)) for each in steps] for steps in (base, window))
     centre, freedom = fmean(logs), len(logs) - 1
     variance = max(sum((each - centre) ** 2 for each in logs) / freedom, 1e-6)
-    # A mean over fewer groups has a larger variance.
+    # A mean over fewer groups varies more.
     fewer = max(1.0, _groups(base) / len(base) / (_groups(window) / len(window)))
     squared = (fmean(now) - centre) ** 2 / (variance * (fewer / len(now) + 1 / len(logs)))
     return (freedom + 1) / 2 * math.log1p(squared / freedom)
 
 
 def _groups(steps: Sequence[StepMean]) -> float:
-    """Return the number of groups in all steps."""
     return sum([each.groups or 1.0 for each in steps])
 
 
 def _mean(steps: Sequence[StepMean]) -> float:
-    """Return the mean over the groups of all steps."""
     return sum([each.value * (each.groups or 1.0) for each in steps]) / _groups(steps)

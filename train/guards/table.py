@@ -30,6 +30,7 @@ from truegold.verifiers.rates import difference_interval, wilson_interval
 Action = Literal["warn", "skip_step", "halve_rate", "pause", "roll_back", "stop"]
 """The reaction to an alarm, from the mildest to the most severe.
 
+    action       effect
     warn         the alarm is logged
     skip_step    the batch is not trained on
     halve_rate   the learning rate is halved from now on
@@ -61,7 +62,7 @@ class MetricGuard:
     remedy: str
     """Advice on how to correct the fault."""
     floor: float = 0.0
-    """The smallest difference from the baseline, or for `limit` the limit itself."""
+    """The smallest difference from the baseline. For `limit`, the limit."""
     mads: float = 0.0
     """The smallest difference, as a multiple of the deviation of the baseline's values."""
     ratio: float = 0.0
@@ -72,8 +73,8 @@ class MetricGuard:
     """The metric with the standard error of the watched one. The difference must also be at least four standard errors.
     With a baseline, the standard errors of both measurements are added in squares."""
     noise: Literal["share", "factor"] | None = None
-    """The noise of a metric that is a mean over the groups of a step: a share between 0 and 1, or a factor. Such a
-    guard tests for a change beyond this noise in windows of several steps (`sampling_error`), in place of `mads`."""
+    """The noise of a metric that is a mean over the groups of a step: a share between 0 and 1, or a factor. Its guard
+    looks for a change beyond this noise in windows of several steps (`sampling_error`). This replaces `mads`."""
     until: int | None = None
     """The guard watches only steps before this one."""
 
@@ -113,10 +114,10 @@ GUARDS = tuple(
 FAULTS: dict[str, dict[str, str]] = tomllib.loads(
     files("truegold.train.guards").joinpath("log_faults.toml").read_text("utf-8")
 )
-"""The causes and remedy of each fault, by name. Specific faults come before general ones."""
+"""The causes and remedy of each fault, by name. More specific faults come first."""
 
 ORDER = {guard.name: index for index, guard in enumerate(GUARDS)}
-"""The order of the guards. If several have the same action, the first one is reported as the cause."""
+"""The order of the guards. Of several guards with the same action, the first is reported as the cause."""
 SEVERITY: dict[Action, int] = {action: severity for severity, action in enumerate(get_args(Action))}
 """The severity of the actions. If several guards fire, the most severe action is taken."""
 
@@ -133,9 +134,9 @@ BLIND = 0.1
 """The smallest `reward_gap` of a reward that measures correctness, as a share of `reward_spread`."""
 STILL = 1e-3
 """Weights that move by less than this share of the learning rate count as untrained. AdamW moves them by about the
-rate."""
+learning rate."""
 ALMOST_NONE, ALMOST_ALL = 0.1, 0.9
-"""Between these pass rates a batch has enough right and wrong completions for its rewards to differ."""
+"""Between these pass rates, a batch has enough right and wrong completions for different rewards."""
 
 
 Z_99 = 2.326
@@ -180,7 +181,8 @@ def derived_metrics(metrics: Mapping[str, float | None]) -> dict[str, float]:
     if mismatch is not None and fresh is None:
         derived["engine_mismatch"] = mismatch
     elif fresh:
-        # Only fresh tokens count: tokens of older weights differ from the current policy even if the engines are equal.
+        # Tokens of older weights differ from the current policy, even if the engines are equal. So only fresh tokens
+        # count.
         derived["engine_mismatch"] = (metrics.get("mismatch_fresh") or 0.0) / fresh
     if metrics.get("clip_share") is None and metrics.get("clipped_low") is not None:
         derived["clip_share"] = (metrics["clipped_low"] or 0.0) + (metrics.get("clipped_high") or 0.0)
@@ -211,6 +213,6 @@ def _profile_distance(passed: float, profile: float, judged: float | None) -> di
     # Adding half a right and half a wrong completion keeps the odds finite.
     smooth = [(rate * judged + 0.5) / (judged + 1.0) for rate in (passed, profile)]
     odds = [math.log(rate / (1.0 - rate)) for rate in smooth]
-    # The error of two samples at the profile's rate. At the step's rate, which may be 0 or 1, it would be unbounded.
+    # The error of two samples at the profile's rate. The step's rate may be 0 or 1, where this error is unbounded.
     variance = 2.0 / ((judged + 1.0) * smooth[1] * (1.0 - smooth[1]))
     return {"profile_distance": abs(odds[0] - odds[1]), "profile_error": math.sqrt(variance)}

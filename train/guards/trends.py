@@ -39,8 +39,8 @@ LONGEST_MEMORY = 0.8
 STEP = 0.75
 """The smallest difference of the levels next to a sudden step, as a share of the difference of means."""
 BESIDE, ERRORS = 100, 4.0
-"""The levels next to a sudden step are taken over a fifth of the series, or of `BESIDE` steps in longer series. They
-must differ by `ERRORS` standard errors."""
+"""The levels next to a sudden step are taken over a fifth of the series, but at most over a fifth of `BESIDE` steps.
+They must differ by `ERRORS` standard errors."""
 OUTLIER = 6.0
 """The distance of an outlier from the median of its neighbours, in deviations."""
 LONGEST_PERIOD = 200
@@ -134,10 +134,10 @@ def fall_from_peak(steps: Sequence[int], values: Sequence[float]) -> Move | None
 
 
 def noise(values: Floats) -> float:
-    """Return the standard deviation of a metric's noise, from the differences of neighbours."""
+    """Return the standard deviation of a metric's noise, estimated from differences of neighbouring values."""
     differences = np.diff(values)
     robust = TO_DEVIATION * float(np.median(np.abs(differences - np.median(differences))))
-    # If most neighbours are equal, for example shares that are mostly 0, the median alone would be 0.
+    # If most neighbours are equal, such as shares that are mostly 0, the median alone is 0.
     return max(robust, 0.5 * float(np.std(differences))) / math.sqrt(2.0)
 
 
@@ -163,8 +163,8 @@ def find_period(steps: Sequence[int], values: Sequence[float], direction: int, f
     Returns an empty list if there is no period.
 
     All periods and phases are tried. The mean distance of a phase's values from their neighbours must be larger than
-    chance explains for the best of all phases. Nearly all of its values must be far too, so that one extreme outlier
-    does not make a period. fewest: the smallest number of values of a phase.
+    chance explains for the best of all phases. Nearly all values of the phase must be far from their neighbours. So one
+    extreme outlier does not make a period. fewest: the smallest number of values of a phase.
     """
     if len(values) < 3 * fewest:
         return []
@@ -193,7 +193,7 @@ def _memory(series: Floats) -> float:
     variance = float(np.dot(rest, rest))
     if variance == 0.0 or len(rest) < 2 * AROUND:
         return 1.0
-    # Subtracting a running median removes some correlation, which is added back.
+    # Subtracting a running median removes some correlation. It is added here.
     correlation = float(np.dot(rest[1:], rest[:-1])) / variance + 1.0 / (2 * AROUND + 1)
     correlation = min(max(correlation, 0.0), LONGEST_MEMORY)
     return (1.0 + correlation) / (1.0 - correlation)
@@ -226,7 +226,7 @@ def change_point(series: Floats, memory: float = 1.0) -> tuple[int, float]:
 def gradual_fall(values: Sequence[float]) -> float:
     """Return the fall of a metric over its steps, without sudden steps down.
 
-    Sudden steps are left out because a curriculum with harder problems makes accuracy step down and rise again.
+    Sudden steps are left out, because a curriculum with harder problems causes them.
     """
     series = np.asarray(values, dtype=float)
     edge = max(SHORTEST, len(series) // 8)
@@ -242,7 +242,7 @@ def _sudden_fall(series: Floats) -> float:
     if abs(errors) < SUDDEN:
         return 0.0
     before, after = series[:split], series[split:]
-    # If a metric falls gradually, the levels next to the split are close to each other.
+    # The levels next to a split of a gradual fall are close to each other.
     width = max(SHORTEST, min(BESIDE, len(series)) // 5)
     near = float(np.median(before[-width:]) - np.median(after[:width]))
     between = float(np.mean(before) - np.mean(after))

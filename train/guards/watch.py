@@ -1,4 +1,4 @@
-"""The state of all guards of a run. It takes the metrics of each step and returns alarms, independent of a trainer.
+"""Watches a training: takes the metrics of each step, and returns the alarms of all guards.
 
     watch = GuardWatch()
     for step, metrics in enumerate(lines):
@@ -41,14 +41,14 @@ from truegold.train.guards.table import GUARDS, SEVERITY, Action, Baseline, Metr
 SETTLED = 8
 """The number of steps after which a checkpoint counts as settled. Guards need some steps to notice trouble."""
 MARGIN = 3
-"""The number of steps by which trouble may begin before a guard notices it."""
+"""Trouble may begin this number of steps before a guard notices it."""
 
 
 def kept_checkpoints(steps: Collection[int], now: int, best: int | None) -> set[int]:
     """Return the checkpoints to keep at step `now`.
 
-    They are the newest checkpoint, the best by held-out pass rate (`best`), the newest settled one, and the oldest one
-    that is not settled yet, which will be the next to settle.
+    These are the newest checkpoint, the best by held-out pass rate (`best`), the newest settled one, and the next to
+    settle: the oldest one that is not settled yet.
     """
     ordered = sorted(steps)
     settled = [step for step in ordered if step <= now - SETTLED]
@@ -59,8 +59,8 @@ def kept_checkpoints(steps: Collection[int], now: int, best: int | None) -> set[
 def healthy_checkpoint(steps: Collection[int], since: int) -> int | None:
     """Return the checkpoint to roll back to after trouble that was first noticed at step `since`.
 
-    It is the newest checkpoint at least `MARGIN` steps before `since`, or the oldest one if all are later. Returns None
-    if there are no checkpoints.
+    This is the newest checkpoint at least `MARGIN` steps before `since`. If all are later, it is the oldest one.
+    Returns None without checkpoints.
     """
     ordered = sorted(steps)
     before = [step for step in ordered if step <= since - MARGIN]
@@ -78,12 +78,13 @@ REMEMBERED = 40
 ENOUGH = 16
 """The smallest number of groups for this estimate."""
 MASKED = 2.0
-"""The evidence (-log10 of a probability) of an idle step whose cause is not equal rewards but, for example, masks."""
+"""The evidence (-log10 of a probability) of an idle step for which equal rewards are not the cause. An example is
+masks."""
 IDLE_KINDS = ("idle_alike", "idle_cut", "idle_masked", "idle_hard", "idle_dead")
-"""The causes: equal rewards in every group (alike), cut completions (cut), masks (masked), a pass rate near 0 from the
-start (hard), and a pass rate near 0 that was higher before (dead)."""
+"""The causes of idle steps, in the order of this tuple: equal rewards in every group, cut completions, masks, a pass
+rate near 0 from the start, and a pass rate near 0 that was higher before."""
 ALL = 0.99
-"""The share of cut completions from which all completions count as cut."""
+"""All completions count as cut if at least this share is cut."""
 ALMOST_NONE = 0.1
 """The pass rate below which almost no completion passes."""
 
@@ -104,7 +105,8 @@ class Idleness:
     """The number of steps of the whole run that trained on something."""
 
     def add(self, metrics: Mapping[str, float | None]) -> dict[str, float]:
-        """Add a step. Return the evidence for each of `IDLE_KINDS`, 0 except for the cause of the last idle step."""
+        """Add a step. Return the evidence for each of `IDLE_KINDS`. It is 0 for all kinds except the cause of the last
+        idle step."""
         passed, teaching = metrics.get("pass_rate"), metrics.get("groups_teaching") or 0.0
         groups = metrics.get("groups")
         step = (groups or 0.0, teaching * (groups or 0.0))
@@ -159,10 +161,11 @@ KEPT = 64
 ERRORS = 4.0
 """The smallest difference from a baseline or limit, in standard errors, for metrics with a known standard error."""
 FEWEST = 3
-"""The smallest number of values whose deviation is used. With fewer values, only floor and ratio count."""
+"""The smallest number of values whose deviation is used. With fewer values, a guard compares only by `floor` and
+`ratio`."""
 QUIET = 20
-"""The number of steps in which a guard is silent after a warning. Also the number of steps without a measurement after
-which a streak of wrong steps ends."""
+"""A guard is silent for this number of steps after a warning. A streak of wrong steps ends after this number of steps
+without a measurement."""
 
 
 @dataclass(frozen=True)
@@ -175,7 +178,7 @@ class Alarm:
     metric: str
     value: float
     baseline: float | None
-    """The value that it was compared with; None for a limit."""
+    """The value that the metric was compared with; None for a fixed limit."""
     threshold: float
     """The bound beyond which the value is wrong."""
     since: int
@@ -244,13 +247,13 @@ class GuardWatch:
     """Names of guards that are switched off, and of actions that are replaced by a warning."""
     guards: Sequence[MetricGuard] = GUARDS
     settling: int = 0
-    """The step before which values are not compared with the baseline `start` and do not become part of it. With
-    sampling in the background, the first steps of a run or of a resumed run have mostly short completions."""
+    """Values before this step are not compared with the baseline `start`, and do not become part of it. In asynchronous
+    training, the first steps of a new or resumed run have mostly short completions."""
     series: dict[str, Series] = field(default_factory=dict)
     """The values of each metric."""
     streaks: dict[str, list[int]] = field(default_factory=dict)
-    """The current streak of wrong steps of each guard: its first step, number of steps and last step. Up to `QUIET`
-    steps without a measurement do not end a streak."""
+    """The current streak of wrong steps of each guard: first step, number of steps, last step. A streak goes on over up
+    to `QUIET` steps without a measurement."""
     quiet_until: dict[str, int] = field(default_factory=dict)
     """The step from which each silent guard watches again."""
     latest: dict[str, float] = field(default_factory=dict)
@@ -341,7 +344,7 @@ class GuardWatch:
         self.idleness.start_over()
 
     def unfinished(self, step: int) -> list[Alarm]:
-        """Return the alarms of streaks that include the last step before `step`, although they are not long enough yet.
+        """Return the alarms of streaks that include the last step before `step` and are not long enough yet.
 
         They are used at the end of a run. The most severe action comes first.
         """
@@ -359,13 +362,13 @@ class GuardWatch:
         if idleness.trained or not idleness.is_long:
             return None
         named = next((guard for guard in self.guards if guard.metric == idleness.kind), None)
-        # If the steps may be idle by chance, no particular cause is named.
+        # If the steps may be idle by chance, the alarm names no cause.
         name = "nothing_trained" if named is None or idleness.evidence < named.floor else named.name
         alarm = self.alarm(name, step, 0.0, step - len(idleness.streak))
         return None if alarm is None else replace(alarm, metric="trained_completions", threshold=1.0)
 
     def back_at_start(self, step: int, rolled_back: tuple[int, int, str] | None) -> Alarm | None:
-        """Return an alarm if a run ends soon after a roll-back to its first weights, which it would export.
+        """Return an alarm if a run ends soon after a roll-back to its first weights, else None.
 
         rolled_back: the step of the last roll-back, the step of its checkpoint, and the metric of its alarm.
         """
@@ -394,7 +397,7 @@ class GuardWatch:
         if guard.against == "best":
             baseline = series.highest if guard.direction == "down" else series.lowest
         deviation = TO_DEVIATION * median(abs(value - baseline) for value in past) if len(past) >= FEWEST else 0.0
-        # The baseline has a measurement error too.
+        # The baseline has a standard error, too.
         error = math.hypot(error, series.error) if guard.error else 0.0
         distance = max(guard.mads * deviation, guard.floor, ERRORS * error, guard.ratio * abs(baseline))
         return baseline, baseline + distance if guard.direction == "up" else baseline - distance
@@ -407,7 +410,7 @@ class GuardWatch:
 
     def state(self) -> dict[str, Any]:
         """Return the state for a checkpoint."""
-        # `asdict` would copy every value recursively, which takes eight milliseconds in each step.
+        # `asdict` copies every value recursively, which takes eight milliseconds in each step.
         series = {
             name: vars(each) | {kind: [dict(vars(step)) for step in getattr(each, kind)] for kind in KINDS}
             for name, each in self.series.items()
@@ -426,7 +429,7 @@ class GuardWatch:
 
 
 def _is_beyond(guard: MetricGuard, value: float, threshold: float) -> bool:
-    """Return whether a value is beyond the bound. NaN and infinity always are."""
+    """Return whether a value is beyond the bound. NaN and infinity are always beyond it."""
     if not math.isfinite(value):
         return True
     return value > threshold if guard.direction == "up" else value < threshold

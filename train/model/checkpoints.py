@@ -1,7 +1,7 @@
 """The checkpoint that a run starts from: a download from the hub, the packaged SmolLM2, or the tiny model.
 
-Each is made by a stage that writes a normal Hugging Face checkpoint into `checkpoint/`. A local folder needs no stage;
-it is checked by `check_local` and used directly.
+For each of them, a stage writes a normal Hugging Face checkpoint into `checkpoint/`. A local folder needs no stage.
+`check_local` checks it, and it is used directly.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CHATML = (
 
 
 def is_local(path: str) -> bool:
-    """Return whether a model's `path` is a folder and not a hub name (`owner/name`)."""
+    """Return whether a model's `path` is a folder. Other paths are hub names (`owner/name`)."""
     return Path(path).exists() or path.startswith((".", "/", "~")) or path.count("/") != 1
 
 
@@ -85,7 +85,6 @@ def look_up(config: PathModel) -> None:
 
 @contextmanager
 def _hub_errors_explained(config: PathModel) -> Iterator[None]:
-    """Turn errors of the hub's package into SetupError."""
     from huggingface_hub.errors import (
         HfHubHTTPError,
         HFValidationError,

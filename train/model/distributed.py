@@ -1,8 +1,8 @@
 """The ranks of a training: start of torch.distributed, sums and values over all ranks, and DeepSpeed's configuration.
 
 DeepSpeed compiles an operator on first use. torch marks a running build by a plain file named `lock`. A killed build
-leaves this file behind, and every later process would wait for it forever. So stale files are removed here, a long wait
-is announced, and after a timeout an error names the command that removes the lock.
+leaves this file behind, and later processes wait forever. So stale files are removed here, and a long wait is
+announced. After a timeout, an error names the command that removes the lock.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def print_note(text: str) -> None:
 
 
 PATIENCE = timedelta(hours=2)
-"""The timeout of collective operations. It is long because one rank may sample longer completions or judge slower
-programs than another."""
+"""The timeout of collective operations. It is long, because one rank may sample longer completions than another, or
+judge slower programs."""
 
 
 def init_distributed(note: Note = print_note) -> None:
@@ -53,7 +53,7 @@ def init_distributed(note: Note = print_note) -> None:
     on_gpu = torch.cuda.is_available()
     if not on_gpu:
         os.environ.setdefault("DS_ACCELERATOR", "cpu")
-    # cuDNN's attention plans each new shape, which is slow because nearly every micro-batch has a new shape.
+    # cuDNN's attention plans each new shape, which is slow. Nearly every micro-batch has a new shape.
     torch.backends.cuda.enable_cudnn_sdp(False)
     if "RANK" not in os.environ:
         os.environ.update(
@@ -71,11 +71,8 @@ def init_distributed(note: Note = print_note) -> None:
 
 
 def _forget_destroyed_groups() -> None:
-    """Make DeepSpeed create its process groups again if torch's were destroyed.
-
-    When a vLLM engine is closed, it destroys all process groups of its process, but DeepSpeed keeps its references to
-    them.
-    """
+    """Make DeepSpeed create its process groups again if torch's were destroyed. A vLLM engine that is closed destroys
+    all process groups of its process. DeepSpeed still refers to them."""
     from deepspeed.utils import groups
 
     if not dist.is_initialized():
@@ -139,7 +136,7 @@ def from_first_rank(value: Value) -> Value:
 def scattered(values: Sequence[Value]) -> Value:
     """Return the value that rank 0 has for this rank.
 
-    values: on rank 0 a picklable value for each rank, on other ranks ignored.
+    values: on rank 0, a picklable value for each rank. Other ranks' values are ignored.
     """
     if dist.get_world_size() == 1:
         return values[0]
@@ -195,9 +192,9 @@ def deepspeed_config(config: OptimizerConfig, ranks: int) -> dict[str, Any]:
         "steps_per_print": 2**31 - 1,
     }
     if config.dtype == "bfloat16":
-        # Each gradient is added to the float32 sum as soon as it is computed, which saves memory.
+        # Each gradient is added to the float32 sum as soon as it is computed. This saves memory.
         settings["bf16"] = {"enabled": True, "immediate_grad_update": True}
-        # Sums over micro-batches and ranks in bfloat16 would lose small summands.
+        # Sums over micro-batches and ranks in bfloat16 lose small summands.
         settings["data_types"] = {"grad_accum_dtype": "fp32"}
         settings["communication_data_type"] = "fp32"
     return settings
@@ -216,7 +213,7 @@ def extensions_folder(note: Note) -> Iterator[None]:
     """Hold a lock on torch's folder of compiled extensions while DeepSpeed builds or loads its operator.
 
     It is a file lock, which the kernel releases when the process dies. A process that gets the lock exclusively knows
-    that there is no other build, and removes stale lock files of torch. Then all ranks share the lock, because they
+    that there is no other build. It removes stale lock files of torch. Then all ranks share the lock, because they
     build at the same time. Raises SetupError if another process holds the lock for longer than the timeout.
     """
     folder = Path(os.environ.setdefault("TORCH_EXTENSIONS_DIR", str(_folder_of_installation())))
@@ -231,10 +228,8 @@ def extensions_folder(note: Note) -> Iterator[None]:
 
 
 def _folder_of_installation() -> Path:
-    """Return the folder of compiled extensions for this installation of Python, torch and DeepSpeed.
-
-    Builds contain the paths of these packages, so two environments with one folder would compile again and again.
-    """
+    """Return the folder of compiled extensions for this installation of Python, torch and DeepSpeed. Builds contain the
+    paths of these packages. Two environments with one folder would compile again and again."""
     sources = [importlib.util.find_spec(package) for package in ("torch", "deepspeed")]
     versions = [importlib.metadata.version(package) for package in ("torch", "deepspeed")]
     installation = "\n".join([sys.version, *(str(source and source.origin) for source in sources), *versions])
@@ -242,7 +237,6 @@ def _folder_of_installation() -> Path:
 
 
 def _try_to_share(lock: IO[str]) -> bool:
-    """Return whether the shared lock could be taken at once."""
     with suppress(BlockingIOError):
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         return True

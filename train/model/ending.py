@@ -28,13 +28,14 @@ from truegold.verifiers import SetupError
 from truegold.verifiers.sandbox.errors import Preempted, TruegoldError
 
 AGAIN_S = 2.0
-"""Seconds after which EndAsked is raised again, in case a library's callback has swallowed it."""
+"""EndAsked is raised again after this number of seconds, because a library's callback may have swallowed it."""
 CHECKPOINTED = "the training has ended with a checkpoint of all {step} finished steps."
 """The end of the message of every ended training."""
 
 
 class EndAsked(BaseException):
-    """A signal or a full disk asks this training to end. Not an Exception, so that no handler of errors catches it."""
+    """A signal or a full disk asks this training to end. It is not an Exception, so handlers of errors do not catch
+    it."""
 
 
 class _Noticed:
@@ -56,7 +57,8 @@ def _note_signal(signum: int, frame: object) -> None:
         _Noticed.signum = _Noticed.signum or signum
         signal.setitimer(signal.ITIMER_REAL, AGAIN_S, AGAIN_S)
     now = time.monotonic()
-    # Samplers pass on signals that the trainer already has. A second EndAsked would interrupt handling the first.
+    # Samplers pass on signals that the trainer already has. A second EndAsked would interrupt the handling of the
+    # first.
     if _Noticed.may_break and now - _Noticed.raised > AGAIN_S / 2:
         _Noticed.raised = now
         raise EndAsked
@@ -79,8 +81,8 @@ def listening() -> Iterator[None]:
 def interruptible() -> Iterator[None]:
     """Let a signal interrupt this rank's work within the context.
 
-    The work must have no collective operations, in which other ranks would wait. All ranks call this together. Raises
-    EndAsked on all ranks if one of them was asked to end.
+    The work must have no collective operations, because other ranks would wait in them. All ranks call this together.
+    Raises EndAsked on all ranks if one of them was asked to end.
     """
     try:
         if _Noticed.signum is None:
@@ -91,7 +93,7 @@ def interruptible() -> Iterator[None]:
     except EndAsked:
         _Noticed.may_break = False
     except Exception:
-        # After a signal, errors are ignored: child processes may have got the signal too and ended.
+        # After a signal, errors are ignored. Child processes may have got the signal and ended.
         if _Noticed.signum is None:
             raise
     finally:
@@ -116,8 +118,10 @@ def write_anyway(folder: Path, write: Callable[[], object]) -> None:
 
 
 def save_on_full_gpu(save: Callable[[], object], note: Note) -> None:
-    """Write a checkpoint after an update that had no room on its GPU. If the checkpoint has no room either, the next
-    start continues from an earlier checkpoint, and `note` shows a line."""
+    """Write a checkpoint after an update that had no room on its GPU.
+
+    If the checkpoint has no room either, the next start continues from an earlier checkpoint, and `note` shows a line.
+    """
     return_memory()
     try:
         save()

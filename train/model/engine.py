@@ -1,9 +1,9 @@
 """The training engine: a policy on DeepSpeed that takes one optimizer step per call.
 
-A step's loss is a weighted sum over tokens. The weights refer to the whole batch over all ranks
-(`objective.token_weights`), so that the loss does not depend on the split into micro-batches. DeepSpeed averages
-gradients over ranks, so each rank's loss is multiplied by the number of ranks. A rank with fewer segments (completions
-with their prompts) runs empty micro-batches, because all ranks must take part in collective operations.
+A step's loss is a weighted sum over tokens. The weights are computed over the whole batch of all ranks
+(`objective.token_weights`). So the loss does not depend on the split into micro-batches. DeepSpeed averages gradients
+over ranks, so each rank's loss is multiplied by the number of ranks. A segment is a completion with its prompt. A rank
+with fewer segments runs empty micro-batches, because all ranks must take part in collective operations.
 """
 
 from __future__ import annotations
@@ -81,13 +81,14 @@ from truegold.train.objective import PerToken, Totals
 from truegold.verifiers import GuardError, SetupError
 
 MICRO_BATCH = "micro_batch.json"
-"""The file, next to the checkpoints, with the size of micro-batch that did not fit on a GPU, and the size to use."""
+"""A file next to the checkpoints. It has the micro-batch size that did not fit on a GPU, and the size to use."""
 GENERATION_CONFIG = "generation_config.json"
 """The file with the model's sampling settings, which is copied to every export."""
 
 LossFunction = Callable[[PerToken, PerToken, SegmentBatch, list[int]], tuple[Tensor, dict[str, Tensor]]]
-"""A loss of a micro-batch. It takes log-probabilities and entropies (nats, [B, T]), the batch and the indices of its
-segments. It returns the micro-batch's part of the step's loss (a scalar), and sums over tokens to report, by name."""
+"""A function that computes the loss of a micro-batch. It takes log-probabilities and entropies (nats, [B, T]), the
+batch, and the indices of the batch's segments. It returns the micro-batch's part of the step's loss (a scalar), and
+sums over tokens to report, by name."""
 Sums = dict[str, Tensor]
 """The reported sums of a step over its micro-batches, by name."""
 SAME_LOGPROBS = 0.05
@@ -95,7 +96,7 @@ SAME_LOGPROBS = 0.05
 
 
 class NotFiniteError(GuardError):
-    """A loss or a gradient of some rank is NaN or infinite. The weights were not changed."""
+    """The loss or a gradient is NaN or infinite on some rank. The weights were not changed."""
 
 
 class NoRoomError(SetupError):
@@ -115,12 +116,12 @@ class TrainingEngine:
     shared = False
     """Whether completions of one prompt share the computation of the prompt (`shared_batches`)."""
     may_end = False
-    """Whether a signal may interrupt a computation. The trainer makes it true in parts of a step that do not change
-    weights."""
+    """Whether a signal may end the process during a computation. The trainer makes it true in parts of a step that do
+    not change weights."""
     rate_factor = 1.0
-    """The factor of the scheduled learning rate, which guards lower."""
+    """The learning rate of the schedule is multiplied by this factor. Guards lower it."""
     make_room: Callable[[], None] = staticmethod(lambda: None)
-    """Frees memory of the GPU. It is called before the optimizer states come back from host memory."""
+    """A function that frees memory of the GPU. It is called before the optimizer states come back from host memory."""
 
     def __init__(
         self,
@@ -140,7 +141,8 @@ class TrainingEngine:
         causal_lm = load_causal_lm(model, config.dtype, settings)
         if config.gradient_checkpointing:
             causal_lm.gradient_checkpointing_enable()
-            # With frozen embeddings the inputs of layers have no gradient, and checkpointing would drop all gradients.
+            # If embeddings are frozen, the inputs of layers have no gradient, and checkpointing would drop all
+            # gradients.
             causal_lm.enable_input_require_grads()
         if config.lora is not None:
             add_lora(causal_lm, config.lora)
@@ -169,7 +171,7 @@ class TrainingEngine:
         self._clips_itself = not self._engine.zero_optimization() and config.dtype == "float32"
         sums_apart = self._clips_itself or isinstance(self._engine.optimizer, BF16_Optimizer)
         if world_size() == 1 and sums_apart:
-            # With one rank, DeepSpeed would copy all gradients for a reduction without effect.
+            # With one rank, the reduction has no effect, but DeepSpeed would copy all gradients for it.
             self._engine.enable_backward_allreduce = False
         self.device = self._engine.device
         self._states = OptimizerStates(self._engine)
@@ -254,7 +256,7 @@ class TrainingEngine:
         return self.shared
 
     def totals(self, segments: Sequence[Segment]) -> Totals:
-        """Return the counts by which a step's losses are divided, over the segments of all ranks."""
+        """Return the counts by which a step's losses are divided. They cover the segments of all ranks."""
         tokens, sequences = all_sum(sum(segment.sampled_tokens for segment in segments), len(segments))
         return Totals(tokens, sequences)
 
@@ -266,9 +268,10 @@ class TrainingEngine:
         step: the number of the optimizer step, from 0. steps: the number of optimizer steps of the run. The learning
         rate depends on both.
 
-        Returns metrics over all ranks: loss, grad_norm, lr, push_gap (`step_effects`), and the loss function's sums, as
-        means over tokens. Raises NotFiniteError on all ranks if the loss or the gradient of any rank is not finite;
-        then weights and optimizer are not changed. Raises NoRoomError if a GPU has not enough memory.
+        Returns metrics over all ranks: loss, grad_norm, lr, the loss function's sums as means over tokens, and
+        push_gap: how much more the loss favours right completions than wrong ones (`step_effects`). Raises
+        NotFiniteError on all ranks if the loss or the gradient of any rank is not finite. Weights and optimizer are
+        then unchanged. Raises NoRoomError if a GPU has not enough memory.
         """
         with self._lack_of_room_told(segments):
             return self._update(segments, loss_function, step, steps)
@@ -288,7 +291,7 @@ class TrainingEngine:
             # Ends a micro-batch in DeepSpeed, without an optimizer step.
             self._engine.step()
             if self.device.type == "cpu":
-                # Returns freed memory to the system, which otherwise grows with each micro-batch.
+                # Return freed memory to the system. Otherwise the process grows with each micro-batch.
                 trim()
         self._backward(self._batch_loss(segments, *last, loss_function, sums), sums, is_last=True)
         grad_norm, is_taken = self._clip_and_step()
@@ -309,14 +312,12 @@ class TrainingEngine:
         try:
             yield
         except torch.OutOfMemoryError as error:
-            # Without the traceback, whose frames would keep tensors in memory.
+            # Frames of the traceback would keep tensors in memory.
             raise self._note_no_room(max(segment.length for segment in segments)) from error.with_traceback(None)
 
     def _note_no_room(self, longest: int) -> NoRoomError:
-        """Return the error of a full GPU, and write a smaller micro-batch for the next start if that may help.
-
-        longest: the number of tokens of the longest segment, which is the smallest possible micro-batch.
-        """
+        """Return the error of a full GPU. If a smaller micro-batch may help, write its size for the next start.
+        longest: the number of tokens of the longest segment. No micro-batch can be smaller."""
         tokens = self._config.micro_batch_tokens
         advice = "optimizer.gradient_checkpointing: true, a higher zero_stage, or less memory for vLLM"
         message = f"The GPU of rank {rank()} has no memory left for an update in micro-batches of {tokens:,} tokens."
@@ -341,9 +342,10 @@ class TrainingEngine:
         return loss
 
     def _backward(self, loss: Tensor, sums: Sums, *, is_last: bool) -> None:
-        """Add a micro-batch's gradients to the step's gradients. After the last one, reduce them over all ranks.
+        """Add a micro-batch's gradients to the step's gradients. After the last micro-batch, reduce them over all
+        ranks.
 
-        sums: the reported sums of the step so far, with its loss.
+        sums: the reported sums of the step so far. They include the loss.
         """
         self._engine.set_gradient_accumulation_boundary(is_last)
         if is_last and _any_not_finite(float(sums.get("loss", 0.0))):
@@ -369,17 +371,16 @@ class TrainingEngine:
         return grad_norm, self._engine.was_step_applied()
 
     def _forget_gradients(self) -> None:
-        """Drop the gradients of a step that was not taken. ZeRO 2 with offload would add them to the next step's."""
+        """Drop the gradients of a step that was not taken. Otherwise ZeRO 2 with offload adds them to those of the next
+        step."""
         if self._config.offload and self._config.zero_stage == 2:
             sums = self._engine.optimizer.averaged_gradients
             sums.update(dict.fromkeys(sums))
 
     def _batches(self, segments: Sequence[Segment]) -> Iterator[tuple[list[int], SegmentBatch]]:
-        """Yield the micro-batches of this rank with the indices of their segments.
-
-        All ranks yield the same number of them. Missing micro-batches are replaced by batches of one token with no
-        indices. Raises EndAsked after a signal, while `may_end` is true.
-        """
+        """Yield the micro-batches of this rank with the indices of their segments. All ranks yield the same number. A
+        rank that has fewer yields batches of one token without indices at the end. Raises EndAsked after a signal,
+        while `may_end` is true."""
         max_tokens = self._config.micro_batch_tokens
         if self.shared:
             layouts = [[[index] for index in indices] for indices in shared_batches(segments, max_tokens)]
@@ -396,7 +397,8 @@ class TrainingEngine:
             yield list(chain(*layout)), batch.to(self.device)
 
     def _sum_over_ranks(self, sums: Mapping[str, Tensor], segments: Sequence[Segment]) -> dict[str, float]:
-        """Return the loss and the reported sums per token, over all ranks, also on ranks without segments."""
+        """Return the loss and the reported sums, divided by tokens, over all ranks. Ranks without segments call it,
+        too."""
         names = sorted({name for names_of_rank in gathered(sorted(sums)) for name in names_of_rank})
         tokens, *values = all_sum(
             sum(segment.sampled_tokens for segment in segments), *(float(sums.get(name, 0.0)) for name in names)
@@ -466,12 +468,12 @@ class TrainingEngine:
         """Write a checkpoint with everything that a resumed run needs: weights, optimizer, random states and `state`.
 
         kept: the steps of other checkpoints that are not removed. random_states: this rank's random states; by default
-        the current ones. counts: whether a killed run continues from this checkpoint. optimizer: whether the optimizer
-        state is written. card: the model card, if the user has asked for weights of this step. Raises SetupError if the
-        disk is full, and removes the partial checkpoint.
+        the current ones. counts: whether a killed run can continue from this checkpoint. optimizer: whether to write
+        the optimizer state. card: the model card, if the user has asked for weights of this step. Raises SetupError if
+        the disk is full, and removes the partial checkpoint.
         """
         client = {"state": dict(state), "random": gathered(random_states or generator_states())}
-        # At step 0 the weights are still in the model's folder. Adapters are always written, because they are small.
+        # At step 0, the model's folder has the weights. Adapters are always written, because they are small.
         is_trained, has_adapters = step > 0, self._config.lora is not None
         with_optimizer = has_adapters or (optimizer and is_trained)
         with_weights = self.tokenizer is not None and is_trained and (card is not None or not has_adapters)
@@ -516,7 +518,7 @@ class TrainingEngine:
     def checkpoint_bytes(self) -> int:
         """Return the size in bytes of DeepSpeed's part of a checkpoint, over all ranks.
 
-        This part has the weights and, for each trained weight, two moments and a float32 copy, if one is kept.
+        This part has the weights. For each trained weight it also has two moments and, if one is kept, a float32 copy.
         """
         trained = sum(size for size, parameter in self._sizes() if parameter.requires_grad)
         return self.weights_bytes(trained_alone=self._config.lora is not None) + trained * (
@@ -534,10 +536,10 @@ class TrainingEngine:
         return [(int(getattr(parameter, "ds_numel", parameter.numel())), parameter) for parameter in parameters]
 
     def return_to(self, folder: Path, step: int) -> Mapping[str, Any]:
-        """Load weights and optimizer of the checkpoint of a step, for a roll-back, and return its state.
+        """Load weights and optimizer of the checkpoint of a step, and return its state. The guards roll back by it.
 
-        Later checkpoints are removed. Random states are not restored, so that the failed steps are not repeated.
-        (`load` restores them, so that a resumed run gives the same result as an uninterrupted one.)
+        Later checkpoints are removed. Random states stay as they are, so the next steps differ from the failed ones.
+        (`load` restores random states, so a resumed run gives the same result as an uninterrupted one.)
         """
         self._take_states_back()
         self._engine.zero_grad()
@@ -568,9 +570,9 @@ class TrainingEngine:
             return None
         barrier()
         if rank() == 0:
-            # Later checkpoints have only weights. They are removed, because their steps are taken again.
+            # Remove later checkpoints. They have only weights, and their steps are taken again.
             point_to(folder, step)
-        # For step 0 nothing is loaded, because a new engine has these weights.
+        # At step 0, a new engine already has the weights of the checkpoint.
         if not self._take_optimizer(step_folder(folder, step)) and step > 0:
             take_weights(self._engine, self.causal_lm, step_folder(folder, step))
         client = read_client(folder, step)
@@ -590,7 +592,7 @@ def _are_close(logprobs: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
 
 @contextmanager
 def _without_sampling_settings(causal_lm: Any) -> Iterator[None]:
-    """Remove a model's sampling settings within the context. Transformers refuses to save some published settings."""
+    """Remove a model's sampling settings within the context, because Transformers refuses to save some of them."""
     from transformers import GenerationConfig
 
     known = causal_lm.generation_config

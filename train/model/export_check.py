@@ -66,7 +66,6 @@ def _read_export(folder: Path, dtype: str) -> tuple[dict[str, Tensor], str | Non
 
 
 def _is_same(trained: Tensor, exported: Tensor | None) -> bool:
-    """Return whether an exported tensor is finite and equal to the trained one."""
     if exported is None or exported.shape != trained.shape:
         return False
     return bool(trained.isfinite().all()) and torch.equal(exported.to(trained.dtype), trained.detach().cpu())

@@ -85,7 +85,8 @@ class ModelCard:
 
 
 def gather_model_card(run_dir: Path) -> ModelCard:
-    """Return the card of a run. Raises InputError if the folder is not a run, or the run has no finished training."""
+    """Return the card of a run. Raises InputError for a folder without a run, and for a run without a finished
+    training."""
     files = open_finished(run_dir)
     if "train" not in files or "export" not in files:
         raise InputError(f"{run_dir} has no trained model.", "Finish its training: truegold train.")

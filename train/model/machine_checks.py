@@ -1,4 +1,4 @@
-"""Checks of a training's settings against vLLM, the model and this machine, before any stage runs. Examples of errors:
+"""Checks that a training's settings fit vLLM, the model and this machine, before any stage runs. Examples of errors:
 
 tensor_parallel_size: 2      because each rank has one engine on its GPU
 max_model_len: 40960         for a model with 32,768 positions
@@ -26,7 +26,7 @@ from truegold.verifiers import ConfigError
 POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 """Names of the longest sequence of a model in Hugging Face configurations."""
 STRETCHED = ("yarn", "linear", "dynamic", "ntk")
-"""Kinds of rope scaling whose factor is not included in the number of positions."""
+"""Kinds of rope scaling whose factor the number of positions does not include."""
 NVIDIA_SMI = ("--query-gpu=memory.total", "--format=csv,noheader,nounits")
 """Arguments of nvidia-smi that print the memory of each GPU in MiB."""
 _SLOTS = re.compile(r"^\s*[^#\s]\S*\s+slots\s*=\s*(\d+)", re.MULTILINE)
@@ -158,7 +158,7 @@ def check_gpus(config: GrpoConfig, sizes: Sequence[float]) -> None:
 def free_for_checkpoints(run_dir: Path) -> int:
     """Return the number of bytes that a run's checkpoints may take.
 
-    It is the free space of the disk plus the size of the run's present checkpoints, which later ones replace.
+    This is the free space of the disk, plus the size of the run's present checkpoints. Later checkpoints replace these.
     """
     folder = next(each for each in (run_dir.absolute(), *run_dir.absolute().parents) if each.exists())
     there = [path for path in run_dir.glob(".partial/train-*/checkpoints/**/*") if path.is_file()]

@@ -36,11 +36,11 @@ ACTIVATIONS = (10.4, 4.0)
 """Activations of a layer for each token: 10.4 numbers per unit of the hidden size, and 4 per unit of the MLP's width.
 Fitted on models of 0.5 and 1.5 billion parameters."""
 FLOAT32_ACTIVATIONS = 1.5
-"""The factor of activations in float32, in which attention keeps more of them."""
+"""In float32, attention keeps more activations: their size is multiplied by this factor."""
 KEPT_LAYERS = 4
-"""With gradient checkpointing, the number of hidden states of each token in addition to one for each layer."""
+"""With gradient checkpointing, each token keeps one hidden state for each layer, and this number of further ones."""
 RECOMPUTED = 1.54
-"""With gradient checkpointing, the number of layers whose activations exist at one time in the backward pass."""
+"""With gradient checkpointing, the activations of this number of layers exist at one time in the backward pass."""
 HEAD_COPIES = {"bfloat16": 3, "float32": 1}
 """The number of tensors of the size of the output head's weights in the backward pass: gradients and their sums."""
 LOGITS = 8192 * 8192 * 4 * 1.5
@@ -55,7 +55,8 @@ CUDA = 1.0 * GB
 VLLM_OVERHEAD, GRAPHS = 1.5 * GB, 1.0 * GB
 """Memory of vLLM besides weights and cache: VLLM_OVERHEAD for a forward pass over prompts, GRAPHS for CUDA graphs."""
 AT_A_TIME = 16
-"""The smallest number of sequences in vLLM's cache in a proposed setting. With fewer, decoding is slow."""
+"""A proposed setting leaves room for at least this number of sequences in vLLM's cache. With fewer, decoding is
+slow."""
 ASLEEP = 0.5 * GB
 """Memory that a sleeping vLLM keeps."""
 OPTIMIZERS = 2
@@ -155,11 +156,11 @@ def updating(shape: ModelShape, config: OptimizerConfig, ranks: int, longest: in
     recomputed, held = 0.0, shape.layers * layer
     if config.gradient_checkpointing:
         recomputed, held = RECOMPUTED * layer, width * tokens * shape.hidden * (shape.layers + KEPT_LAYERS)
-    # Logits are freed before layers are recomputed, so only the larger of both counts.
+    # Logits are freed before layers are recomputed. So only the larger of both counts.
     parts |= {"activations": held, "logits": max(head, recomputed)}
     above = held + parts["logits"]
     if config.dtype == "float32" and stage != 3:
-        # A rank has all gradients until they are reduced, and then also its share of the sums.
+        # A rank has all gradients until they are reduced. Then it also has its share of the sums.
         parts["gradients"] = GRADIENT_SUMS * trained * (1 + (1 / ranks if stage else 0))
     elif stage == 2:
         parts["gradients"] = GRADIENT_SUMS * trained / ranks
@@ -187,7 +188,7 @@ class MemoryPlan:
     loading: Parts
     """Bytes while the model is loaded: all of it, or the rank's share at ZeRO 3."""
     rollout: Parts
-    """Bytes while vLLM samples."""
+    """Bytes on a GPU while vLLM samples."""
     update: Parts
     """Peak bytes during an update."""
     host: float
@@ -227,9 +228,9 @@ def _listed(parts: Parts) -> str:
 def plan_disk(shape: ModelShape, config: GrpoConfig) -> Parts:
     """Return the peak size in bytes of a training on the disk, by part.
 
-    The peak is reached while the last checkpoint with an optimizer state is written. The disk then has that checkpoint,
-    the one before, and the weights of older ones: a settled one, the next to settle if checkpoints are frequent, the
-    best one, and those of `save_every` (`guards.watch.kept_checkpoints`).
+    The peak is reached while the last checkpoint with an optimizer state is written. The disk then has this checkpoint,
+    the one before, and the weights of all older checkpoints that are kept (`guards.watch.kept_checkpoints`,
+    `save_every`).
     """
     optimizer, width = config.optimizer, WIDTHS[config.optimizer.dtype]
     trained, weights = shape.trained(optimizer.lora), WIDTHS[config.optimizer.dtype] * shape.parameters
@@ -298,7 +299,7 @@ def _vllm(shape: ModelShape, engine: VllmEngineConfig, limit: float | None) -> t
 
 
 Change = tuple[str, Any, float]
-"""A setting, its new value, and the cost of the change."""
+"""A change of one setting: the setting, its new value, and the cost."""
 
 
 def nearest(shape: ModelShape, config: GrpoConfig, ranks: int, limit: float, most_ranks: int) -> dict[str, Any] | None:
@@ -330,7 +331,7 @@ def with_settings(config: GrpoConfig, settings: Mapping[str, Any]) -> GrpoConfig
 
 
 def _changes(config: GrpoConfig, ranks: int, most_ranks: int) -> Iterator[list[Change]]:
-    """Yield a list for each setting: its current value, with cost 0, and other values with their costs."""
+    """Yield a list for each setting: the current value, with cost 0, and other values with their costs."""
     optimizer, engine = config.optimizer, config.engine
     if isinstance(engine, VllmEngineConfig):
         used = engine.gpu_memory_utilization
@@ -391,8 +392,7 @@ def memory_lines(
 def check_disk(shape: ModelShape, config: GrpoConfig, free: float) -> None:
     """Raise ConfigError if the checkpoints of a training need more than `free` bytes of disk.
 
-    The error names the first change of settings with which they fit. Rollouts are not counted, because their length is
-    not known yet.
+    The error names a change of settings with which they fit. Rollouts are not counted, because their length is unknown.
     """
 
     def needed(varied: GrpoConfig) -> Parts:

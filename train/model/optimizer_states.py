@@ -4,10 +4,10 @@
     states.leave()        moves moments and master weights to page-locked host memory, and drops sums of gradients
     states.come_back()    moves them back bit for bit; sums of gradients are zeros
 
-Storages are resized to 0 and back, as FSDP does with weights. So tensors and all views of them stay valid, at ZeRO 0
-to 3. DeepSpeed has a method `offload_states` of its own, which replaces tensors instead. It is not used, because two
-cases are missing: DeepSpeed does not offer it at ZeRO 1 in bfloat16, and it refuses torch's AdamW at ZeRO 3. At ZeRO 1
-in bfloat16 replacing tensors would not free memory either, since the views in `_hp_mapping` keep the old tensors.
+Storages are resized to 0 and back, as FSDP does with weights. So tensors and all views of them stay valid, at ZeRO 0 to
+3. DeepSpeed's own method `offload_states` replaces tensors. It is not used here, because it does not work at ZeRO 1 in
+bfloat16, and refuses torch's AdamW at ZeRO 3. (At ZeRO 1 in bfloat16, views in `_hp_mapping` keep the old tensors, so
+replacing tensors frees no memory.)
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SMALLEST = 4096
 CHUNK = 2**28
 """The size in bytes of a chunk of host memory. Torch rounds page-locked memory up to a power of two."""
 GRADIENTS = ("grad", "ipg_bucket")
-"""Parts of the attribute names of DeepSpeed's gradients and their buffers, which are not needed between two steps."""
+"""Parts of the attribute names of DeepSpeed's gradients and their buffers. These are not needed between two steps."""
 
 
 @dataclass
@@ -98,7 +98,8 @@ class OptimizerStates:
         return_memory()
 
     def come_back(self) -> None:
-        """Move the states back to the GPU. If its memory is too small, call again later for the remaining ones."""
+        """Move the states back to the GPU. If the GPU has too little memory, call again later for the remaining
+        states."""
         while self._away:
             away = self._away[-1]
             away.storage.resize_(away.size)
@@ -123,7 +124,7 @@ class OptimizerStates:
         """
         module = self._engine.module
         weights = chain(module.parameters(), module.buffers())
-        # Under ZeRO 3 a weight is empty, and the rank's share is in its `ds_tensor`.
+        # Under ZeRO 3 a weight is empty. The rank's share is in its `ds_tensor`.
         shares = chain.from_iterable((weight, getattr(weight, "ds_tensor", weight)) for weight in weights)
         kept = {share.untyped_storage()._cdata for share in shares}
         storages: dict[int, tuple[torch.UntypedStorage, bool]] = {}

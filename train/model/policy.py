@@ -3,8 +3,8 @@
     log-probabilities, entropies = PolicyModel(load_causal_lm(folder, "bfloat16"))(batch)      both [B, T]
 
 The full logits [B, L, V] are never in memory. Only hidden states of output positions go through the output head, one
-chunk of tokens at a time, and are recomputed in the backward pass. Model families compute logits from hidden states in
-different ways:
+chunk of tokens at a time. Each chunk's logits are recomputed in the backward pass. Model families compute logits from
+hidden states in different ways:
 
     Llama, Qwen, Mistral         head(hidden)
     Gemma 2, 3n, 4               c tanh(head(hidden) / c), c the configuration's final_logit_softcapping
@@ -111,8 +111,8 @@ def _linear_names(causal_lm: Any) -> list[str]:
 
 
 LOGIT_CHUNK = {"cuda": 8192 * 8192, "cpu": 2048 * 2048}
-"""The number of logits (tokens x vocabulary) in a chunk, by device: 256 MiB on a GPU and 16 MiB on a CPU in float32, of
-which about five copies exist at one time. A GPU needs many tokens per chunk for full use, a CPU few."""
+"""The number of logits (tokens x vocabulary) in a chunk, by device. In float32, a chunk is 256 MiB on a GPU and 16 MiB
+on a CPU, and about five copies exist at a time. A GPU needs many tokens per chunk for full use, a CPU few."""
 
 
 def load_causal_lm(model: Path, dtype: str, settings: Mapping[str, Any] | None = None) -> Any:
@@ -136,7 +136,7 @@ def load_causal_lm(model: Path, dtype: str, settings: Mapping[str, Any] | None =
 
 
 def is_sharded(settings: Mapping[str, Any]) -> bool:
-    """Return whether weights are sharded over several ranks while they are loaded: at ZeRO 3."""
+    """Return whether several ranks share the weights while they are loaded, as at ZeRO 3."""
     return bool(settings["zero_optimization"]["stage"] == 3 and world_size() > 1)
 
 
@@ -150,8 +150,8 @@ class PolicyModel(nn.Module):
     """A Hugging Face causal language model whose forward pass returns log-probabilities and entropies."""
 
     head_apart = False
-    """Whether to multiply by the output head's weights instead of calling the head. This is needed under ZeRO 3: each
-    call of a module is a collective operation, but ranks have different numbers of chunks."""
+    """Whether to multiply by the output head's weights instead of calling the head. ZeRO 3 needs this. There, each call
+    of a module is a collective operation, but ranks have different numbers of chunks."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()
@@ -193,7 +193,7 @@ class PolicyModel(nn.Module):
         flat_inputs = (hidden, batch.targets[is_output], temperature[is_output])
         head = self.head()
         chunk = max(1, LOGIT_CHUNK[hidden.device.type] // self.causal_lm.get_output_embeddings().weight.shape[0])
-        # The last chunk keeps its logits, because the backward pass begins with it and would recompute them at once.
+        # The logits of the last chunk are kept. The backward pass begins with them, and would recompute them at once.
         pieces = [
             self._chunk(
                 head, *(flat[start : start + chunk] for flat in flat_inputs), keeps=start + chunk >= len(hidden)
@@ -273,7 +273,8 @@ def measure(
     segments: Sequence[Segment],
     batches: Iterable[tuple[list[int], SegmentBatch]],
 ) -> list[tuple[Tensor, Tensor]]:
-    """Return each segment's log-probabilities and entropies, [T] for T output tokens, float32 on the CPU, no gradients.
+    """Return each segment's log-probabilities and entropies: [T] for T output tokens, float32 on the CPU, without
+    gradient.
 
     batches: micro-batches with the indices of their segments.
     """
@@ -287,9 +288,9 @@ def measure(
 
 
 class FrozenPolicy:
-    """The checkpoint in folder `model` without training, the reference of the KL penalty.
+    """The checkpoint in folder `model` without training. It is the reference of the KL penalty.
 
-    At ZeRO 3 it is sharded like the policy, else every rank has all of it.
+    At ZeRO 3 the weights are sharded like those of the policy. Otherwise every rank has all weights.
     """
 
     def __init__(self, model: Path, config: OptimizerConfig, device: torch.device) -> None:
@@ -329,15 +330,15 @@ Head = Callable[[Float[Tensor, "tokens hidden"]], Float[Tensor, "tokens vocabula
 
 MAX_ERROR = {torch.float32: 1e-3, torch.bfloat16: 0.3, torch.float16: 0.05}
 """The largest mean difference, in nats, from the model's own log-probabilities, by dtype. Sums in another order differ
-by rounding: log-probabilities of random tokens are about -15, and bfloat16 has two digits. A missing factor of logits
-makes a difference of several nats."""
+by rounding: log-probabilities of random tokens are about -15, and bfloat16 has two digits. If a factor of logits is
+missing, the difference is several nats."""
 MAX_LOGIT_ERROR = {torch.float32: 1e-3, torch.bfloat16: 0.02, torch.float16: 0.005}
 """The largest difference between two logits of the same hidden state, as a share of the largest logit, by dtype."""
 LENGTHS = (12, 7, 3)
 """The lengths, in tokens, of the compared sequences. They differ so that padding is tested too."""
 LARGE_LOGIT = 50.0
-"""The largest logit in the comparison of two paths. It is as large as in trained models, because a cap of logits at 30,
-for example, does not change small ones."""
+"""The largest logit in the comparison of two paths. It is as large as in trained models. A cap at 30, for example, does
+not change smaller logits."""
 
 
 class _Replacement:
@@ -396,7 +397,7 @@ class _HandOver(nn.Module):
 
 
 class _Linear(nn.Module):
-    """A replacement of the output head that multiplies by given weights."""
+    """A replacement of the output head. It multiplies by given weights."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         super().__init__()
@@ -508,7 +509,7 @@ def _agree_on_large_logits(plain: PlainPath, full: OwnPath, causal_lm: Any) -> b
         hidden *= LARGE_LOGIT / plain.head(False)(hidden).abs().max()
         logits, expected = plain.head(False)(hidden).float(), full.head(False)(hidden).float()
     except (RuntimeError, TypeError, AttributeError, KeyError, IndexError):
-        # Code around the decoder needs more than hidden states. Then the comparison with the whole model decides.
+        # The code around the decoder needs more than hidden states. The comparison with the whole model decides.
         return True
     tolerance = MAX_LOGIT_ERROR[causal_lm.dtype] * LARGE_LOGIT
     return logits.shape == expected.shape and torch.allclose(logits, expected, atol=tolerance)
@@ -517,8 +518,9 @@ def _agree_on_large_logits(plain: PlainPath, full: OwnPath, causal_lm: Any) -> b
 def gather_experts_together(model: torch.nn.Module) -> None:
     """Make ZeRO 3 gather all experts of a layer at once.
 
-    Gathering is a collective operation. If each expert were gathered when a rank runs it, this rank would wait forever
-    for ranks that do not run the expert. Experts whose weights are in one tensor are already one module.
+    Gathering is a collective operation. By default, ZeRO 3 gathers an expert when it runs. A rank that runs an expert
+    then waits forever for ranks that do not run the same expert. Experts whose weights are in one tensor are already
+    one module.
     """
     from deepspeed.utils import set_z3_leaf_modules
 
@@ -543,7 +545,7 @@ def gather_head_at_once(policy: PolicyModel) -> None:
 
 
 def _shape(weight: Tensor) -> Sequence[int]:
-    """Return the full shape of a weight, also if it is empty on this rank because ZeRO 3 has sharded it."""
+    """Return the full shape of a weight. Under ZeRO 3, the weight itself may be empty on this rank."""
     shape: Sequence[int] = getattr(weight, "ds_shape", weight.shape)
     return shape
 
@@ -551,8 +553,8 @@ def _shape(weight: Tensor) -> Sequence[int]:
 class PromptCache(DynamicCache):  # type: ignore[misc]
     """The keys and values of Q prompts, each [Q, heads, P, head size] for a layer, P the longest prompt.
 
-    Neither this cache nor `PrefixCache` changes if a layer runs a second time. So both work with gradient
-    checkpointing, for which transformers otherwise disables caches.
+    If a layer runs a second time, this cache and `PrefixCache` do not change. So both work with gradient checkpointing.
+    Transformers disables other caches there.
     """
 
     def __init__(self) -> None:
@@ -568,7 +570,8 @@ class PromptCache(DynamicCache):  # type: ignore[misc]
 
 
 class PrefixCache(DynamicCache):  # type: ignore[misc]
-    """A cache that puts the keys and values of a row's prompt before the row's own, which are not stored."""
+    """A cache that puts the keys and values of a row's prompt before the row's own keys and values. It stores only the
+    prompt's."""
 
     def __init__(self, prompts: PromptCache, prompt_index: Tensor) -> None:
         """prompt_index: int [B], the position of each row's prompt in `prompts`."""
@@ -597,7 +600,7 @@ class PrefixCache(DynamicCache):  # type: ignore[misc]
 def keeps_whole_cache(causal_lm: Any) -> bool:
     """Return whether the model's cache has the keys and values of all tokens of a prompt, and nothing else.
 
-    It is false for sliding windows and recurrent layers.
+    Returns False for sliding windows and recurrent layers.
     """
     decoder = decoder_of(causal_lm)
     ids = torch.ones((1, 2), dtype=torch.int64, device=causal_lm.device)

@@ -6,7 +6,7 @@
     step-000060/deepspeed/             weights and optimizer state of all ranks, only in the newest checkpoint
     step-000000/trainer_state.pt       the only file of step 0, whose weights are in the model's folder
 
-A checkpoint is written into a temporary folder and then renamed, so that a kill leaves the earlier checkpoints intact.
+A checkpoint is written into a temporary folder and then renamed. So a kill leaves the earlier checkpoints intact.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CONFIG = "config.json"
 ROOM = 2**20
 """Bytes that a checkpoint needs in addition to weights and optimizer state."""
 CUT_SHORT = re.compile(r"inline_container|unexpected pos|PytorchStreamWriter|iostream error|os error (?:28|122|27)")
-"""Messages of torch and safetensors for a full disk or a file that is too large, in place of the system's error."""
+"""Messages of torch and safetensors for a full disk, or for a file that is too large."""
 
 
 def checkpoint_steps(folder: Path) -> list[int]:
@@ -79,8 +79,8 @@ def asked_for(folder: Path) -> set[int]:
 def put_in_place(folder: Path, step: int, kept: Collection[int], *, counts: bool, keeps_optimizer: bool) -> None:
     """Rename a checkpoint that was written into the temporary folder, and remove older ones.
 
-    Checkpoints that are not in `kept` are removed, and so are the optimizer states of the remaining ones unless
-    `keeps_optimizer`. counts: whether a killed run continues from this checkpoint, or still from the one before.
+    Checkpoints that are not in `kept` are removed. Unless `keeps_optimizer`, the optimizer states of the kept ones are
+    removed, too. counts: whether a killed run continues from this checkpoint. If not, it continues from the one before.
     """
     taken = step_folder(folder, step)
     shutil.rmtree(taken, ignore_errors=True)
@@ -96,7 +96,8 @@ def put_in_place(folder: Path, step: int, kept: Collection[int], *, counts: bool
 
 
 def drop_optimizers(folder: Path, besides: int | None = None) -> None:
-    """Remove DeepSpeed's part from checkpoints that have weights in Hugging Face's format, except step `besides`."""
+    """Remove DeepSpeed's part of checkpoints that also have weights in Hugging Face's format, except for step
+    `besides`."""
     for old in checkpoint_steps(folder):
         taken = step_folder(folder, old)
         if old != besides and (taken / CONFIG).exists():

@@ -1,7 +1,7 @@
 """Segments (the training records of completions), batches of segments, and right completions from synthesis.
 
-Token ids are kept as they were sampled and are never decoded and encoded again. Masks are computed from lengths, not
-from token values, because the padding token may also be the end-of-sequence token, which belongs to the loss.
+Token ids stay as they were sampled. They are never decoded and encoded again. Masks are computed from lengths, because
+the padding token may also be the end-of-sequence token, which belongs to the loss.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from truegold.synth.records import DistilledRow
 from truegold.train.objective import PerCompletion, PerToken
 
 Origin = Literal["policy", "reflection", "human", "replay"]
-"""The source of a completion: the policy in training, its own reflection, a person, an earlier step."""
+"""The origin of a completion: the policy in training, its own reflection, a person, or an earlier step."""
 Versions = tuple[tuple[int, int], ...]
 """Pairs of a version of the weights and the number of tokens that it sampled, in the order of tokens."""
 
@@ -34,12 +34,12 @@ class Segment:
     output_ids: tuple[int, ...]
     """The token ids of the completion. In a dialogue, text between the model's turns is included."""
     rollout_logprobs: tuple[float, ...] = ()
-    """The log-probability (nats) of each output token under the policy that sampled it, at `temperature`. 0 for tokens
-    that were not sampled; empty for text that no policy sampled."""
+    """The log-probability (nats) of each output token under the policy that sampled it, at `temperature`. Tokens that
+    were not sampled have 0. Empty for text that no policy sampled."""
     sampled: tuple[bool, ...] = ()
-    """Whether the policy sampled each output token; empty if it sampled all."""
+    """Whether the policy sampled each output token. Empty if all were sampled."""
     version: int = 0
-    """The version of the weights that sampled the completion; the oldest if there are several."""
+    """The oldest version of the weights that sampled the completion."""
     temperature: float = 1.0
     origin: Origin = "policy"
     reward: float | None = None
@@ -53,7 +53,7 @@ class Segment:
     truncated: bool = False
     """Whether the completion was cut at max_tokens."""
     versions: Versions = ()
-    """The versions that sampled the tokens, if new weights were loaded while the completion was sampled; else empty."""
+    """The versions that sampled the tokens. Empty if one version sampled all of them."""
 
     @property
     def length(self) -> int:
@@ -67,7 +67,7 @@ class Segment:
 
     @property
     def token_versions(self) -> list[int]:
-        """The version that sampled each output token; the oldest version for tokens that were not sampled."""
+        """The version that sampled each output token. Tokens that were not sampled have the oldest version."""
         versions = [version for version, tokens in self.stretches for _ in range(tokens)]
         if not self.sampled:
             return versions
@@ -76,7 +76,8 @@ class Segment:
 
     @property
     def stretches(self) -> Versions:
-        """The versions and their numbers of sampled tokens, also if there is only one version."""
+        """The versions with their numbers of sampled tokens. In contrast to `versions`, a single version is
+        included."""
         return self.versions or ((self.version, self.sampled_tokens),)
 
 
@@ -107,8 +108,8 @@ class SegmentBatch:
     attention_mask: Int[Tensor, "rows attended_length"] | None
     """1 on tokens, 0 on padding; None if packed."""
     position_ids: Int[Tensor, "rows length"] | None
-    """Positions from 0 in each segment of a packed row, by which the model keeps the segments apart. None if rows have
-    one segment and there is no prefix."""
+    """Positions from 0 in each segment of a packed row. They keep the segments of a row apart. None if rows have one
+    segment and there is no prefix."""
     rows: Int[Tensor, " batch"]
     """The row of each segment."""
     starts: Int[Tensor, " batch"]
@@ -210,8 +211,8 @@ def shared_batches(segments: Sequence[Segment], tokens: int) -> Iterator[list[in
     Each is a list of segment indices, in which the completions of a prompt are adjacent. For example, 8 completions of
     128 tokens after a prompt of 120 tokens have 1,984 tokens with the prompt repeated, and 1,144 with a shared prompt.
 
-    The model computes the prompts first. Then the completions attend to the prompts' keys and values, through which
-    gradients reach the prompts. Completions are padded to the longest one of their micro-batch. So a group is split if
+    The model computes the prompts first. Then the completions attend to the prompts' keys and values. Gradients reach
+    the prompts through these. Completions are padded to the longest one of their micro-batch. So a group is split if
     padding costs more than computing its prompt again. A segment longer than `tokens` is a micro-batch by itself.
     """
     batch: list[list[int]] = []
@@ -238,12 +239,12 @@ def _cut_groups(segments: Sequence[Segment], tokens: int) -> list[list[int]]:
 
 
 def cut_group(lengths: Sequence[int], prompt_length: int, max_tokens: int) -> list[tuple[int, int]]:
-    """Return the split of a group into parts of at most `max_tokens` tokens that needs the fewest tokens.
+    """Return the cheapest split of a group into parts of at most `max_tokens` tokens, as (start, end) of each part.
 
-    The result has (start, end) of each part. A part needs the tokens of the prompt, plus the tokens of its longest
-    completion for each completion. lengths: the numbers of tokens of the completions, in descending order.
+    A part costs the tokens of the prompt, plus the tokens of its longest completion for each completion. lengths: the
+    numbers of tokens of the completions, in descending order.
     """
-    # For the first n completions: the smallest number of tokens, and the start of the last part.
+    # Entry n is for the first n completions: the smallest number of tokens, and the start of the last part.
     cheapest: list[tuple[int, int]] = [(0, 0)]
     for end in range(1, len(lengths) + 1):
         costs = [
@@ -269,7 +270,7 @@ def _count_tokens(segments: Sequence[Segment], parts: Sequence[Sequence[int]]) -
 
 
 def collate_shared(segments: Sequence[Segment], pad_id: int) -> SegmentBatch:
-    """Return a batch of segments, in their order, in which neighbours with the same prompt share it."""
+    """Return a batch of segments, in their order. Neighbours with the same prompt share it."""
     prompts: list[tuple[int, ...]] = []
     prompt_index = []
     for segment in segments:
@@ -285,7 +286,7 @@ def collate_shared(segments: Sequence[Segment], pad_id: int) -> SegmentBatch:
     prompt_lengths = torch.tensor([len(segment.prompt_ids) for segment in segments])
     targets, mask, rollout_logprobs = output_tensors(segments)
     lengths = torch.tensor([len(segment.output_ids) for segment in segments])
-    # The attention mask has all output tokens, also text between turns, which `mask` leaves out of the loss.
+    # The attention mask includes text between turns. `mask` leaves this text out of the loss.
     is_output = torch.arange(targets.shape[1]) < lengths.unsqueeze(1)
     return SegmentBatch(
         torch.where(is_output, targets, pad_id),
@@ -306,10 +307,9 @@ def collate_shared(segments: Sequence[Segment], pad_id: int) -> SegmentBatch:
 class DistilledPositive:
     """A right completion that was sampled with an added context, from the table of synthesis (`synth.records`).
 
-    Its segment has the bare prompt and the sampled ids. Its rollout log-probabilities come from the sampling engine
-    with the context in the prompt, so they are not used as the old policy. The old policy is computed by the training
-    engine on the bare prompt. The ratio of the two policies is the weight of a token
-    (`objective.distillation_weights`).
+    The segment has the bare prompt and the sampled ids. Its rollout log-probabilities come from the sampling engine
+    with the context in the prompt. The old policy is that of the training engine on the bare prompt. The ratio of both
+    is the weight of a token (`objective.distillation_weights`).
     """
 
     key: RowKey

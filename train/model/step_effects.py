@@ -48,8 +48,8 @@ def add_push(sums: dict[str, Tensor], mask: Tensor, right: Tensor, gradient: Ten
 def with_push_gap(metrics: dict[str, float]) -> dict[str, float]:
     """Return the metrics with the sums of `add_push` replaced by `push_gap`.
 
-    It is the mean push of tokens of right completions, minus that of wrong completions, divided by the mean |push|. It
-    is missing if the batch has no right or no wrong completions.
+    `push_gap` is the mean push of tokens of right completions, minus that of wrong completions, divided by the mean
+    |push|. It is left out if the batch has no right or no wrong completions.
     """
     up_right, up_wrong, size, right, wrong = (metrics.pop(name, 0.0) for name in PUSH_SUMS)
     if right and wrong and size > 0:
@@ -66,16 +66,16 @@ class WeightsState:
     spoilt: int
     """The number of tensors with NaN or infinity."""
     sample: Tensor
-    """Some values of each tensor, float32 [values] on the CPU. Values below `NO_WEIGHT` are 0, because tiny learning
-    rates move them without training the model."""
+    """Some values of each tensor, float32 [values] on the CPU. Absolute values below `NO_WEIGHT` are 0. Tiny learning
+    rates move such weights without training the model."""
     is_rounded: bool
-    """Whether weights have less precision than float32, so that small changes may be rounded away."""
+    """Whether weights have less precision than float32. Small changes may then be rounded away."""
 
 
 @torch.no_grad()
 def examine_weights(trained: Iterable[Tensor]) -> WeightsState:
     """Return the summary of these parameters, without temporary tensors of their size."""
-    # Under ZeRO 3 a parameter is empty, and the rank's share is in its `ds_tensor`.
+    # Under ZeRO 3 a parameter is empty. The rank's share is in its `ds_tensor`.
     shares = [getattr(parameter, "ds_tensor", parameter).detach() for parameter in trained]
     if not shares:
         return WeightsState(0, 0, torch.empty(0), is_rounded=False)

@@ -41,7 +41,7 @@ from truegold.train.config.models import Tracker
 from truegold.verifiers import SetupError
 
 RUN_IDS = "trackers.json"
-"""The file with the ids of this run in the trackers, so that a resumed run continues there."""
+"""The file with the ids of this run in the trackers. With them, a resumed run continues there."""
 PROJECT = "truegold"
 """The default project of all runs in the trackers."""
 _REFUSED_BY_MLFLOW = re.compile(r"[^\w\-. :/]", re.ASCII)
@@ -155,7 +155,7 @@ class MetricsLog:
     def __init__(self, folder: Path, resume_at: int, trackers: Sequence[Tracker] = ()) -> None:
         self._sinks: list[TrackedRun] = []
         self._file = None
-        # Imported here because planning a run imports this module without torch.
+        # Planning a run imports this module without torch.
         from truegold.train.model.distributed import rank
 
         if rank() != 0:
@@ -180,7 +180,7 @@ class MetricsLog:
         from truegold.train.model.ending import write_anyway
 
         self._file.write(json.dumps({"step": step, **metrics}) + "\n")
-        # With a full disk, lines stay in the buffer and are written by a later flush.
+        # If the disk is full, lines stay in the buffer. A later flush writes them.
         write_anyway(self._folder, self._file.flush)
         known = {name: value for name, value in metrics.items() if value is not None}
         for name, value in known.items():

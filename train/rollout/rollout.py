@@ -39,7 +39,7 @@ from truegold.verifiers import GuardError, TruegoldError
 
 RolloutEngine = VllmEngine | SamplerPool
 """An engine that samples, loads new weights (`update_weights`), and frees GPU memory until its next use (`sleep`).
-`forget_prefixes`, `head_logits` and `vectors` help to find the cause of a difference from the trainer. All ranks call
+`forget_prefixes`, `head_logits` and `vectors` help to find out why the engine differs from the trainer. All ranks call
 its methods together."""
 
 
@@ -83,7 +83,8 @@ class RolloutSampler:
         """Return the prompt ids and the group of completions of each row, in order.
 
         sampling: the sampling parameters of each row. groups: the number of each row's group in the step. size: the
-        number of completions of a group. A seed depends only on the run, step, row, group and index in the group.
+        number of completions of a group. The seed of a completion depends only on the run, the step, the row, the group
+        and the index in the group.
         """
         prompts = [tuple(encode_row(self.encoder, row)) for row in rows]
         seeds = [
@@ -93,7 +94,7 @@ class RolloutSampler:
         ]
         repeated_sampling = [params for params in sampling for _ in range(size)]
         repeated_prompts = [prompt for prompt in prompts for _ in range(size)]
-        # A pool of samplers, which all ranks share, is not interrupted; it handles failures itself.
+        # All ranks share a pool of samplers. It is not interrupted, because it handles failures itself.
         alone = nullcontext() if isinstance(self.engine, SamplerPool) else interruptible()
         with alone, engine_deaths_reported(step):
             # Ranks may share an engine, so ranks without rows call it too.
@@ -124,7 +125,7 @@ def build_rollout_engine(model: Path, config: GrpoConfig, note: Note = print_not
         return VllmEngine(model, engine, True)
     by_ray = engine.data_parallel_size > 1
     if by_ray and rank() == 0:
-        # Done before the samplers' threads start, which would otherwise join at the same time.
+        # Done before the samplers' threads start. Otherwise each of them joins the cluster at the same time.
         join_cluster(engine.ray_address, "engine.ray_address")
     devices = enumerate((None,) * engine.data_parallel_size if by_ray else asynchronous.sampler_devices)
     setups = [SamplerSetup(str(index), model, engine, config.chat, config.turns, gpus) for index, gpus in devices]
@@ -143,7 +144,7 @@ class _ListedServers:
         """Return the setup of a sampler for each listed server."""
         urls = self._list.read_again()
         alone = len(urls) == 1 and not self._list.may_change
-        # With several servers, a lost one is not waited for, because the other servers take over its work.
+        # With several servers, the training does not wait for a lost one. The other servers take over its work.
         patience = {} if alone else {"outage_seconds": 0}
         return [
             SamplerSetup(
@@ -167,8 +168,10 @@ def max_length(config: VllmEngineConfig | ServerEngineConfig) -> int:
 
 
 def probe_length(engine: RolloutEngine) -> int:
-    """Return the number of tokens of the probe's prompts. They fill a block of the engine's prefix cache, so that the
-    probe finds a cache of older weights."""
+    """Return the number of tokens of the probe's prompts.
+
+    A prompt fills a block of the engine's prefix cache. So the probe finds a cache of older weights.
+    """
     return 1 + (engine.block_tokens if isinstance(engine, VllmEngine) else GPU_BLOCK_TOKENS)
 
 
@@ -181,20 +184,20 @@ applied.
 """
 
 FLOOR_FACTOR = 4.0
-"""The largest |Δ log p|, as a multiple of its value in the first probe, when both engines had just loaded the same
+"""The largest |Δ log p| is this multiple of its value in the first probe, when both engines had just loaded the same
 weights."""
 
 MIN_FLOOR = {"float32": 1e-4, "tf32": 1e-3, "bfloat16": 0.02}
-"""The smallest assumed |Δ log p| of the first probe, because a probe of 64 tokens is noisy."""
+"""The smallest |Δ log p| that is assumed for the first probe. A probe of 64 tokens is noisy."""
 
 SAME_DISTANCE = 1e-6
-"""The relative change of |Δ log p| below which a tried temperature had no effect."""
+"""A temperature had no effect if |Δ log p| changes by a smaller share than this."""
 TEMPERATURES = tuple(step / 20 for step in range(2, 41))
-"""Temperatures that are tried to find the one that the sampling engine uses."""
+"""Temperatures that are tried, to find the one that the sampling engine uses."""
 
 VECTOR_TOLERANCE = 1e-5
 """The largest difference between norms or biases of the two engines that rounding explains. It is relative to the
-largest value if that is above 1."""
+largest value, if this is above 1."""
 
 HEAD_TOLERANCE = {"float32": 1e-3, "tf32": 5e-3, "bfloat16": 0.05}
 """The largest difference between logits of the two output heads for one hidden state, relative to the largest logit."""
@@ -233,7 +236,7 @@ class Probe:
     def dtype(self) -> str:
         """The less precise dtype of the two engines, which sets the limits.
 
-        It is `tf32` for float32 on a GPU, where vLLM's attention multiplies with ten bits.
+        float32 on a GPU counts as `tf32`, because vLLM's attention multiplies with ten bits there.
         """
         if not self.sampler_dtype == self.config.optimizer.dtype == "float32":
             return "bfloat16"
@@ -339,10 +342,8 @@ class Probe:
         return ("other_dtype" if self.sampler_dtype != self.config.optimizer.dtype else "unexplained"), ()
 
     def _compare_layers(self) -> tuple[set[str], set[str]]:
-        """Return the layers that are equal in both engines, and those that differ or are not fully sent.
-
-        Layers are compared by their one-dimensional weights: norms and biases.
-        """
+        """Return the layers that are equal in both engines, and the layers that differ or were not sent completely.
+        Layers are compared by their one-dimensional weights: norms and biases."""
         engine_vectors = self.engine.vectors()
         handed: set[str] = set()
         current: set[str] = set()
@@ -363,7 +364,7 @@ class Probe:
                 (rounded - vector.detach().cpu().float()).abs().max() / rounded.abs().max().clamp(min=1.0)
             )
             (stale if difference > VECTOR_TOLERANCE else current).add(_layer(name))
-        # The output head is not counted here; `_head_difference` compares its logits.
+        # `_head_difference` compares the output head.
         stale |= {_layer(name) for name in parameters if name not in handed and "lm_head" not in name}
         stale = set[str]().union(*gathered(stale))
         return current - stale, stale

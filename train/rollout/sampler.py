@@ -4,8 +4,8 @@ A sampler may be on a GPU or node that Ray chooses, possibly of another machine:
 
     trainer  <- pipe ->  thread in the trainer's process  <- calls of Ray ->  actor  <- pipe ->  process with vLLM
 
-The thread passes messages on unchanged. If the actor, its process or its node is lost, the trainer's pipe is closed,
-like after the death of a local process.
+The thread passes messages on unchanged. If the actor, its process or its node is lost, the trainer's pipe is closed.
+The same happens after the death of a local process.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def serve_by_ray(connection: Connection, setup: SamplerSetup) -> None:
     try:
         ray, _ = join_cluster(engine.ray_address, "engine.ray_address")
         alone = engine.model_copy(update={"data_parallel_size": 1, "ray_address": None, "weights_dir": None})
-        # Two calls at a time: one waits for messages of the process, another one sends messages of the trainer.
+        # Two calls run at a time: one waits for messages of the process, the other one sends messages of the trainer.
         make: Any = ray.remote(max_concurrency=2, **resources(ray.cluster_resources(), engine))(_Actor)
         actor = make.remote(replace(setup, engine=alone))
         _pass_on(ray, actor, connection)
@@ -117,7 +117,7 @@ class Submitted:
 
     @property
     def group(self) -> object:
-        """A value that is equal for all samples of one group: the prompt, or the number of the group."""
+        """A value that all samples of one group have in common: the prompt, or the number of the group."""
         return self.sample.prompt if isinstance(self.sample, Request) else self.sample[1].group
 
 
@@ -130,7 +130,7 @@ class FinishedSample:
     answer: Completion | Episode
     """The completion of a request, or the finished episode."""
     versions: Versions
-    """The versions of the weights that sampled it."""
+    """The versions of the weights that sampled the answer."""
 
 
 class Sampler:
@@ -146,23 +146,23 @@ class Sampler:
         self.outstanding: dict[int, Submitted] = {}
         """Submitted requests and episodes that are not finished, by key."""
         self.usage = Usage()
-        """The usage of its stream, when it last loaded weights or paused."""
+        """The usage of the sampler's stream, when the sampler last loaded weights or paused."""
         self.max_model_len = 0
-        """The longest prompt plus completion, in tokens; 0 before it has started."""
+        """The longest prompt plus completion, in tokens. 0 before the sampler has started."""
         self.version = 0
-        """The last version of weights that it has reported to use."""
+        """The last version of weights that the sampler reported."""
         self.process: BaseProcess | None = None
         self._closing_s = setup.turns.deadline_s + MARGIN_S if setup.turns is not None else 0.0
-        """The time in seconds that it has to close its environments."""
+        """The time in seconds that the sampler has to close its environments."""
         self._done: list[FinishedSample] = []
         self._stream: tuple[SamplingParams, bool] | None = None
         self._heard = time.monotonic()
-        """The time of its last message, or of work that it got while it was idle."""
+        """The time of the sampler's last message, or of work that it got while it was idle."""
         context = multiprocessing.get_context("spawn")
         self.connection: Connection
         self.connection, child = context.Pipe()
         if isinstance(setup.engine, ServerEngineConfig):
-            # A thread is enough, because it only waits for the server.
+            # The sampler only waits for the server, so a thread is enough.
             threading.Thread(target=sampler_child.serve, args=(child, setup), name="sampler", daemon=True).start()
             return
         if setup.engine.data_parallel_size > 1:
@@ -178,7 +178,7 @@ class Sampler:
         return self._stream is not None
 
     def take_signal(self) -> tuple[Any, ...] | None:
-        """Return a message about the progress of its start, or None if there is none. It does not wait."""
+        """Return a message about the progress of the start, without waiting. Return None if there is none."""
         return self._take_message() if self.connection.poll() else None
 
     def start(self, sampling: SamplingParams, in_flight: bool) -> None:
@@ -211,8 +211,8 @@ class Sampler:
         return done, list(self.outstanding.values())
 
     def send_weights(self, folder: Path, version: int) -> None:
-        """Tell the sampler to load new weights from a folder. In a stream it loads them later; otherwise call `answer`
-        next."""
+        """Tell the sampler to load new weights from a folder. A stream loads them later. Without a stream, call
+        `answer` next."""
         self._send("weights", folder, version)
 
     def pause(self) -> None:
@@ -254,7 +254,7 @@ class Sampler:
         try:
             self.connection.send(message)
         except (BrokenPipeError, ConnectionResetError) as error:
-            # Its last message may have the cause, which raises an error here.
+            # The sampler's last message may have the cause. It raises an error here.
             self._receive("")
             raise self._died() from error
 
@@ -268,7 +268,8 @@ class Sampler:
                 return message[1:]
 
     def _take_message(self) -> tuple[Any, ...] | None:
-        """Read a message and return it, or None if it was processed here: finished samples, loaded weights, `alive`."""
+        """Read a message and return it. Return None if it was processed here: finished samples, loaded weights,
+        `alive`."""
         try:
             message: tuple[Any, ...] = self.connection.recv()
         except (EOFError, OSError) as error:

@@ -22,10 +22,10 @@ tuples of a kind and arguments:
     error                line, hint                             a TruegoldError, which ends the sampler
     failed               line                                   any other exception, which ends the sampler
 
-In a stream, requests and episodes are sampled until `pause` arrives; running ones are finished. New weights are loaded
-between two steps of the engine. With in_flight, they are loaded at once: running completions continue with them, and
-the version of each token is recorded. Otherwise they are loaded when all running completions are finished. Episodes are
-played here, so that turns do not wait for the trainer.
+In a stream, requests and episodes are sampled until `pause` arrives. Those that are running then are finished. With
+in_flight, new weights are loaded at once, between two steps of the engine. Running completions continue with the new
+weights, and the version of each token is recorded. Without in_flight, new weights are loaded when all running
+completions are finished. Episodes are played here, so that turns do not wait for the trainer.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def main(connection: Connection, parent: int, setup: SamplerSetup) -> None:
     die_with_process(parent)
     gc.set_threshold(*GC_THRESHOLDS)
     for signum in (signal.SIGTERM, signal.SIGINT):
-        # Signals are passed on to the trainer, which ends this process in order.
+        # Signals are passed on to the trainer. The trainer ends this process in order.
         signal.signal(signum, lambda signum, _: os.kill(parent, signum))
     for name in RANK_VARIABLES:
         os.environ.pop(name, None)
@@ -134,7 +134,7 @@ def serve(connection: Connection, setup: SamplerSetup) -> None:
 
 
 class Outbox:
-    """Sends messages in a separate thread, so that the sampler does not wait for a trainer that reads them late."""
+    """Sends messages in a separate thread. So the sampler does not wait for a trainer that reads messages late."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -156,7 +156,7 @@ class Outbox:
             try:
                 self._connection.send(message)
             except OSError:
-                # The trainer has ended, which the reader of messages notices too.
+                # The trainer has ended. The reader of messages notices this, too.
                 return
             except Exception as error:
                 line = f"Samples cannot be sent to the trainer: {type(error).__name__}: {error}"
@@ -173,19 +173,20 @@ class _Stream:
     is_pausing: bool = False
     """Whether `pause` has arrived."""
     spans: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
-    """The versions of each running request, by its `sample`: pairs of the first token and the version that sampled from
-    there. [(0, 4), (120, 5)]: tokens 0 to 119 by version 4, then by version 5."""
+    """The versions of each running request, by its `sample`, as pairs of first token and version. [(0, 4), (120, 5)]:
+    version 4 sampled tokens 0 to 119, version 5 those from 120 on."""
     began: float = field(default_factory=time.monotonic)
     said_alive: float = field(default_factory=time.monotonic)
     """The time of the last `alive` message."""
     starved_s: float = 0.0
     environments_s: float = 0.0
-    """These two times are those of `Usage`."""
+    """See `Usage`."""
     idle_since: float | None = None
     """The time since which all episodes have waited for their environments, or None."""
 
     def count_idle_time(self, is_idle: bool) -> None:
-        """Add the time since the last call to `environments_s`, if all episodes waited. is_idle: whether all wait."""
+        """If all episodes waited since the last call, add this time to `environments_s`. is_idle: whether all wait
+        now."""
         now = time.monotonic()
         if self.idle_since is not None:
             self.environments_s += now - self.idle_since
@@ -218,7 +219,7 @@ class SamplerChild:
     arrived: tuple[Path, int] | None = None
     """The folder and version of weights that are not loaded yet."""
     has_streamed: bool = False
-    """Whether there was a stream, which reports its usage itself."""
+    """Whether there was a stream. A stream reports its own usage."""
     held: Path | None = None
     """The folder of weights that a server would need after a restart."""
 
@@ -249,7 +250,7 @@ class SamplerChild:
                 self._keep(kind, *arguments)
             elif kind == "call":
                 method, *rest = arguments
-                # `run`, which plays episodes, is a method of the runner; all others are methods of the engine.
+                # `run`, which plays episodes, is a method of the runner. All other methods are those of the engine.
                 called = self.runner if method == "run" else self.engine
                 began = time.monotonic()
                 with self._signs_of_life():
@@ -266,8 +267,8 @@ class SamplerChild:
     def _signs_of_life(self) -> Iterator[None]:
         """Send `alive` every ALIVE_EVERY_S seconds within the context, like a stream does.
 
-        So the trainer can distinguish a long evaluation from a stopped process or a lost node. An engine that blocks
-        within the call is not noticed.
+        So the trainer can tell a long evaluation from a stopped process or a lost node. It does not notice an engine
+        that blocks within the call.
         """
         is_done = threading.Event()
 
@@ -344,13 +345,13 @@ class SamplerChild:
                 self._keep(kind, *arguments)
             elif kind == "weights":
                 if self.arrived is not None:
-                    # The earlier weights were not loaded, and these replace them.
+                    # These weights replace the earlier ones, which were not loaded.
                     release_weights(self.arrived[0], self.name)
                 self.arrived = (arguments[0], arguments[1])
             elif kind == "pause":
                 stream.is_pausing = True
             elif kind == "close":
-                # Like the end of the trainer: running samples are not needed any more.
+                # Handled like the end of the trainer: running samples are not needed.
                 raise EOFError
 
     def _load_arrived(self, stream: _Stream, folder: Path, version: int) -> None:
@@ -385,7 +386,6 @@ def _load_engine(setup: SamplerSetup) -> tuple[Any, Callable[[Path, int], None]]
 
 
 def _make_runner(setup: SamplerSetup, engine: Any) -> EpisodeRunner | None:
-    """Return the runner of episodes, or None if the sampler plays none."""
     if setup.turns is None:
         return None
     from truegold.pipeline.engines.chat import load_encoder

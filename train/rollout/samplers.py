@@ -1,8 +1,9 @@
 """The pool of samplers of a training. Rank 0 runs the samplers, and all ranks use them.
 
 A sampler is a process with vLLM, or a thread that calls a server. The number of samplers does not depend on the number
-of ranks. In the background, all requests of a group go to the sampler with the least work, so that the prompt is
-computed once. New weights are written to files once, and every sampler reads them. The states of a sampler:
+of ranks. In asynchronous training, samplers work in the background while the trainer updates. All requests of a group
+go to the sampler with the least work, so that the prompt is computed once. New weights are written to files once, and
+every sampler reads them. The states of a sampler:
 
     starting    a process loads the model, here or on a node of Ray, or a thread connects to its server
     loading     the sampler loads the current weights
@@ -40,7 +41,7 @@ from truegold.verifiers import GuardError, SetupError
 LOOK_EVERY_S = 10.0
 """Seconds between two readings of the list of samplers, which may change."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 5.0, 60.0
-"""The first and the longest pause before a lost sampler is restarted. The pause doubles with each loss."""
+"""The first and the longest pause before a lost sampler is restarted, in seconds. The pause doubles with each loss."""
 MOST_LOSSES, LATELY_S = 4, 3600.0
 """A process that is lost MOST_LOSSES times within LATELY_S seconds is not restarted. Servers are always tried again."""
 LONGEST_START_S = 1800.0
@@ -48,7 +49,7 @@ LONGEST_START_S = 1800.0
 WAIT_S = 1.0
 """The longest time in seconds of one wait for messages, after which the state of samplers is checked."""
 HOLDER = "pool"
-"""The name of the pool as a reader of weights."""
+"""The name by which the pool locks the files of weights that it reads."""
 
 
 @dataclass
@@ -61,7 +62,7 @@ class _Slot:
     is_ready: bool = False
     """Whether the sampler is ready. If not, it is starting or lost."""
     losses: list[float] = field(default_factory=list)
-    """The times of its losses, by the monotonic clock."""
+    """The times at which the sampler was lost, by the monotonic clock."""
     starts_at: float = 0.0
     """The time of the next restart, by the monotonic clock."""
     error: GuardError | SetupError | None = None
@@ -74,12 +75,12 @@ class _Slot:
 
     @property
     def recent_losses(self) -> list[float]:
-        """The times of its losses within the last `LATELY_S` seconds."""
+        """The times at which the sampler was lost within the last `LATELY_S` seconds."""
         return [lost for lost in self.losses if time.monotonic() - lost < LATELY_S]
 
     @property
     def is_given_up(self) -> bool:
-        """Whether the sampler is not restarted any more."""
+        """Whether the sampler is not restarted again."""
         return not self.is_server and len(self.losses) >= MOST_LOSSES
 
     def describe(self) -> str:
@@ -94,14 +95,14 @@ class _Slot:
 
 @dataclass
 class _Background:
-    """The work in the background."""
+    """The samples that are requested, waiting and finished in the background."""
 
     stream: tuple[SamplingParams, bool] | None = None
     """The arguments of `SamplerPool.start`."""
     waiting: list[Submitted] = field(default_factory=list)
     """Submitted samples that were not sent to a sampler yet."""
     done: list[FinishedSample] = field(default_factory=list)
-    """Finished samples that were not returned yet, for example samples of lost samplers."""
+    """Finished samples that were not returned yet."""
 
 
 class SamplerPool:
@@ -130,7 +131,7 @@ class SamplerPool:
         self._lock: int | None = None
         """The file descriptor that locks the folder."""
         self._weights: tuple[Path, int] | None = None
-        """The folder and version of the current weights; None before the first ones."""
+        """The folder and version of the current weights; None before the first weights."""
         self._looked = self._had_one = time.monotonic()
         """The times when the list of samplers was last read, and when a sampler was last ready."""
         self.max_model_len = 0
@@ -155,7 +156,7 @@ class SamplerPool:
     def generate(
         self, prompts: Sequence[Sequence[int]], sampling: Sequence[SamplingParams], seeds: Sequence[int]
     ) -> list[Completion]:
-        """Return one completion for each prompt of this rank, in order. The background pauses meanwhile."""
+        """Return one completion for each prompt of this rank, in order. Sampling in the background pauses meanwhile."""
         check_room(prompts, self.max_model_len)
         local = list(zip(map(tuple, prompts), sampling, seeds, strict=True))
         return self._spread(
@@ -165,13 +166,15 @@ class SamplerPool:
     def run(
         self, episodes: Sequence[Episode], sampling: SamplingParams, seeded_by: Sequence[object], version: int
     ) -> list[Episode]:
-        """Play this rank's episodes to their end, like `EpisodeRunner.run`. The background pauses meanwhile."""
+        """Play this rank's episodes to their end, like `EpisodeRunner.run`. Sampling in the background pauses
+        meanwhile."""
         return self._spread(
             episodes, lambda episode: episode.group, lambda part: ("run", part, sampling, tuple(seeded_by), version)
         )
 
     def update_weights(self, named_tensors: Iterator[tuple[str, Tensor]], version: int) -> None:
-        """Send new weights to all samplers. In the background they are loaded later, otherwise before this returns."""
+        """Send new weights to all samplers. If sampling runs in the background, they are loaded later, else before this
+        returns."""
         if self._folder is None:
             # Under ZeRO 3 each tensor is gathered from all ranks.
             for _ in named_tensors:
@@ -199,12 +202,12 @@ class SamplerPool:
         """Do nothing, because samplers do not share a GPU with the trainer in turns."""
 
     def head_logits(self, hidden: Tensor) -> Tensor | None:
-        """Return the logits [N, V] of the output heads for hidden states [N, H], the mean over all samplers."""
+        """Return the logits [N, V] of the output heads for hidden states [N, H]. They are means over all samplers."""
         logits = self._ask_all("head_logits", hidden.detach().cpu())
         return from_first_rank(_mean(logits) if logits and logits[0] is not None else None)
 
     def vectors(self) -> dict[str, Tensor]:
-        """Return the one-dimensional weights by their Hugging Face names, the mean over all samplers."""
+        """Return the one-dimensional weights by their Hugging Face names. They are means over all samplers."""
         vectors: list[Mapping[str, Tensor]] = self._ask_all("vectors")
         return from_first_rank({name: _mean([each[name] for each in vectors]) for name in (vectors or [{}])[0]})
 
@@ -220,7 +223,7 @@ class SamplerPool:
 
     @property
     def usage(self) -> Usage:
-        """The time that the samplers' streams have spent, summed over the samplers."""
+        """The time that the samplers have spent, summed over the samplers."""
         usages = [sampler.usage for sampler in self.samplers]
         return Usage(
             sum(usage.stream_s for usage in usages),
@@ -237,7 +240,7 @@ class SamplerPool:
                 sampler.start(sampling, in_flight)
 
     def submit(self, requests: Sequence[Request]) -> None:
-        """Submit the requests of a group. Their `sample` identifies them."""
+        """Submit the requests of a group. The field `sample` identifies each request."""
         check_room([request.prompt for request in requests], self.max_model_len)
         self._submit([Submitted("requests", request.sample, request) for request in requests])
 
@@ -313,7 +316,7 @@ class SamplerPool:
             self._check_hope(now)
 
     def _check_hope(self, now: float) -> None:
-        """Raise an error if no sampler will become ready. It is called while no sampler is ready."""
+        """Raise an error if no sampler can become ready. It is called while no sampler is ready."""
         processes = [slot for slot in self._slots.values() if not slot.is_server]
         for slot in processes if all(slot.is_given_up for slot in processes) else ():
             assert slot.error is not None
@@ -341,7 +344,7 @@ class SamplerPool:
             self._slots[name] = _Slot(setups[name])
 
     def _go_on_starting(self) -> None:
-        """Process messages of starting samplers, until they have loaded the current weights and are ready."""
+        """Process messages of starting samplers. A sampler is ready once it has loaded the current weights."""
         for slot in self._slots.values():
             while slot.sampler is not None and not slot.is_ready:
                 with self._losing(slot) as sampler:
@@ -351,7 +354,8 @@ class SamplerPool:
                     self._take_step(slot, sampler, signal)
 
     def _take_step(self, slot: _Slot, sampler: Sampler, signal: tuple[Any, ...]) -> None:
-        """Take the next step of a sampler's start after its message `signal`: send weights, or mark it as ready."""
+        """Take the next step of a sampler's start after a message from it: send weights, or mark the sampler as
+        ready."""
         if signal[0] == "ready":
             room = int(signal[1])
             if self.max_model_len > room:

@@ -1,8 +1,8 @@
 """Transfer of the trainer's weights to other processes, as safetensors files in a folder that both sides can read.
 
 Each sampler is a reader: it marks in the folder that it has read the weights, and the last reader removes the folder.
-The pool of samplers is a reader too, so that it keeps the newest weights for restarted samplers. A running vLLM server
-is told to load the weights (`ServerRollouts`). Start it with
+The pool of samplers is a reader, too. It keeps the newest weights for restarted samplers. A running vLLM server is told
+to load the weights (`ServerRollouts`). Start it with
 
     VLLM_SERVER_DEV_MODE=1 vllm serve MODEL --logprobs-mode processed_logprobs --generation-config vllm
 
@@ -46,7 +46,7 @@ class ServerRollouts(ServerEngine):
             )
         self._keeper = _WeightKeeper()
         super().__init__(config, preparation=self._keeper)
-        # A cache salt of this run, because the server's prefix cache may have entries of other weights.
+        # The server's prefix cache may have entries of other weights. This cache salt belongs to the run.
         self._run_id = uuid.uuid4().hex
         self._version = 0
         self._times_forgotten = 0
@@ -106,15 +106,15 @@ class _WeightKeeper:
 
 
 SHARD_BYTES = 4 * 2**30
-"""The approximate size in bytes of a file of weights, which is also the size of the copy in memory."""
+"""The approximate size in bytes of a file of weights. The copy in memory has the same size."""
 SHARED_MEMORY = Path("/dev/shm")
-"""The parent of the folder of weights if it exists, so that weights are not written to a disk."""
+"""The parent of the folder of weights, if it exists. It keeps weights off the disk."""
 PREFIX = "truegold-weights-"
 """The prefix of the names of folders of weights."""
 CLAIM_S = 60.0
-"""The age in seconds below which an unlocked folder is not removed, because its process may be about to lock it."""
+"""An unlocked folder of a lower age in seconds is not removed. Its process may be about to lock it."""
 READER = "reader-"
-"""The prefix of empty files in a folder of weights, one for each reader that has not read the weights yet."""
+"""The prefix of empty files in a folder of weights. There is one for each reader that has not read the weights yet."""
 
 
 def claim_folder() -> tuple[Path, int]:

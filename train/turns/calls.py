@@ -33,12 +33,12 @@ STAND_IN_S = 0.1
 GATHER_S = 0.0005
 """Answers within this number of seconds of each other are returned together."""
 BLOCKED_S = 1.0
-"""Seconds without a response after which an event loop counts as blocked by a coroutine."""
+"""An event loop that has not responded for this number of seconds counts as blocked by a coroutine."""
 MOST_THREADS = 512
-"""The largest number of threads, including stand-ins but not abandoned threads."""
+"""The largest number of threads. It includes stand-ins, and leaves abandoned threads out."""
 MOST_ALIVE = 4096
-"""The largest number of threads, abandoned ones included. It keeps a long run with hanging environments from using up
-the machine's threads."""
+"""The largest number of threads, with abandoned ones. It keeps hanging environments of a long run from using up the
+machine's threads."""
 THREAD_NAME = "truegold-environments"
 """The name of all threads of environments."""
 LONGEST_ERROR = 500
@@ -77,7 +77,7 @@ class _Call:
     is_over: bool = False
     """Whether an answer was returned. Later answers are dropped."""
     has_stand_in: bool = False
-    """Whether a stand-in was started. The thread of the call then ends when the function returns."""
+    """Whether a stand-in was started for the thread of this call. The thread then ends when the function returns."""
     has_returned: bool = False
     is_lost: bool = False
     """Whether the thread of the call was abandoned."""
@@ -86,7 +86,7 @@ class _Call:
 
 
 class EnvironmentCalls:
-    """Starts calls and returns their answers, in the order in which they end. Use it from one thread only."""
+    """Starts calls, and returns their answers in the order in which they end. Use it from one thread only."""
 
     def __init__(self, deadline_s: float, threads: int = THREADS) -> None:
         self._deadline_s = deadline_s
@@ -94,20 +94,19 @@ class EnvironmentCalls:
         self._answers: queue.SimpleQueue[tuple[_Call, Answer]] = queue.SimpleQueue()
         self._running: dict[Hashable, _Call] = {}
         self._threads = 0
-        """The number of threads, without abandoned ones."""
         self._threads_lock = threading.Lock()
         """Protects `_threads` and the fields of calls about their threads."""
         self._is_closed = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         """The event loop of new coroutines, created for the first one."""
         self._loops: list[asyncio.AbstractEventLoop] = []
-        """All event loops, abandoned ones included."""
         self._loop_lock = threading.Lock()
         """Protects `_loop`, which several threads may create."""
         self._beat_asked: float | None = None
-        """The time of a call on the event loop that has not run yet, or None. It shows whether the loop is blocked."""
+        """The time of a call on the event loop that has not run yet, or None. An old time shows that the loop is
+        blocked."""
         self.lost_threads = 0
-        """The number of abandoned threads: a function did not return, or a coroutine blocked their event loop."""
+        """The number of abandoned threads. Their function did not return, or a coroutine blocked their event loop."""
         with self._threads_lock:
             if sum(self._start_thread() for _ in range(threads)) == 0:
                 raise self._no_thread_error()
@@ -126,8 +125,8 @@ class EnvironmentCalls:
     ) -> None:
         """Start a call of a function or coroutine. Its answer has the key `key`.
 
-        read: a function from the result to the value of the answer. It runs within the call and its deadline, because
-        it may run code of the environment.
+        read: a function from the result to the value of the answer. It may run code of the environment, so it runs
+        within the call and its deadline.
         """
         call = _Call(key, function, arguments, read)
         self._running[key] = call
@@ -185,7 +184,7 @@ class EnvironmentCalls:
                 loop.call_soon_threadsafe(loop.stop)
 
     def _give_up(self, call: _Call) -> None:
-        """Abandon the thread of a call that does not return, and start another thread unless it has a stand-in."""
+        """Abandon the thread of a call that does not return. Start another thread unless the call has a stand-in."""
         with self._threads_lock:
             if call.has_returned:
                 return
@@ -215,7 +214,7 @@ class EnvironmentCalls:
         )
 
     def _check_loop(self, now: float) -> None:
-        """Abandon the event loop if a coroutine blocks it, so that later coroutines run on a new one."""
+        """Abandon the event loop if a coroutine blocks it. Later coroutines run on a new loop."""
         with self._loop_lock:
             if self._loop is None or self._loop.is_closed():
                 return
@@ -227,11 +226,10 @@ class EnvironmentCalls:
                 self.lost_threads += 1
 
     def _beat(self) -> None:
-        """Show that the event loop, on which this runs, is not blocked."""
+        """Show that the event loop is not blocked. This runs on the loop."""
         self._beat_asked = None
 
     def _end(self, call: _Call, answer: Answer) -> Answer:
-        """Mark a call as answered, and return its answer."""
         call.is_over = True
         del self._running[call.key]
         return answer
@@ -259,7 +257,7 @@ class EnvironmentCalls:
                 else:
                     self._answers.put((call, Answer(call.key, call.read(value))))
             except BaseException as error:
-                # BaseException, because an environment may call sys.exit.
+                # BaseException, because an environment may call sys.exit().
                 self._answers.put((call, Answer(call.key, error=describe_error(error))))
             with self._threads_lock:
                 call.has_returned = True
@@ -279,7 +277,7 @@ class EnvironmentCalls:
             self._answers.put((call, answer))
 
         if self._is_closed.is_set():
-            # The event loops have ended. The coroutine still runs, so that it can clean up; its answer is not used.
+            # The event loops have ended. The coroutine runs here to clean up, and its answer is not used.
             asyncio.run(run())
         else:
             call.future = asyncio.run_coroutine_threadsafe(run(), self._event_loop())
@@ -298,8 +296,8 @@ class EnvironmentCalls:
 def _run_loop(loop: asyncio.AbstractEventLoop, is_closed: threading.Event) -> None:
     """Run an event loop until `is_closed` is set."""
     while not (is_closed.is_set() or loop.is_closed()):
-        # Restarted after a coroutine has ended `run_forever` by SystemExit, KeyboardInterrupt or by stopping the loop,
-        # because other coroutines are still running.
+        # A coroutine may end `run_forever` by SystemExit, KeyboardInterrupt or by stopping the loop. Other coroutines
+        # are still running, so the loop is started again.
         with suppress(BaseException):
             loop.run_forever()
     loop.close()

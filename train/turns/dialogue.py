@@ -6,10 +6,10 @@ begins:
     tokens so far    <user> 2+2? <assistant> <think> hm </think> 4 <end>
     next prompt      <user> 2+2? <assistant> 4 <end> <user> sure? <assistant>      the template drops earlier thinking
 
-The second turn was sampled after the next prompt, so it is trained on in a new segment after this prompt. If it were
-trained on after the tokens so far, its log-probabilities would belong to a context that the model never saw. A new
-segment also begins if the prompt has the same text but other tokens, because the tokenizer splits a text into other
-tokens than the sampled ones (re-tokenization drift). This case is counted separately.
+The second turn was sampled after the next prompt, so it is trained on in a new segment after this prompt. The model
+never saw this turn after the tokens so far. A new segment also begins if the prompt has the same text but other tokens.
+The tokenizer may split a text into other tokens than the sampled ones (re-tokenization drift). This case is counted
+separately.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from truegold.train.turns.template import TurnTemplate, describe_action
 Break = Literal["edited", "escaped", "drifted", "scored"]
 """The reason why a segment ended before the episode.
 
+    reason    cause
     edited    the template changed the text of earlier turns
     escaped   special tokens that the model wrote as text were replaced by plain text
     drifted   the same text has other tokens
@@ -81,8 +82,7 @@ class SegmentTokens:
     def to_segment(self, temperature: float) -> Segment:
         """Return the training record, without reward and group.
 
-        Tokens after the last sampled one are removed, since they are not trained on. With them the segment could exceed
-        the model's context.
+        Tokens after the last sampled one are removed. They are not trained on, and could exceed the model's context.
         """
         length = max((end for end, is_sampled in enumerate(self.sampled, 1) if is_sampled), default=0)
         sampled = tuple(self.sampled[:length])
@@ -159,14 +159,15 @@ class Dialogue:
         return ids
 
     def can_write_last_turn(self) -> bool:
-        """Return whether the template accepts the messages up to the model's last turn. True before the first turn."""
+        """Return whether the template accepts the messages up to the model's last turn. Before the first turn, return
+        True."""
         if not self.turns:
             return True
         last = max(index for index, message in enumerate(self.messages) if message["role"] == "assistant")
         try:
             self._template.encode(self._edit(self.messages[: last + 1]), add_generation_prompt=False)
         except Exception:
-            # Any exception, because templates raise different ones for messages that they do not support.
+            # Templates raise different exceptions for messages that they do not support.
             return False
         return True
 
@@ -188,7 +189,8 @@ class Dialogue:
         return message
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the state for another process: without template and messages, which only a running dialogue needs."""
+        """Return the state for another process. Only a running dialogue needs template and messages, so they are left
+        out."""
         kept = {name: value for name, value in vars(self).items() if name not in ("_template", "_edit")}
         return {**kept, "messages": []}
 
@@ -218,7 +220,7 @@ def remind(messages: Sequence[Message], config: ReminderConfig) -> list[Message]
     if not (turns and config.changes_prompts):
         return kept
     if config.keep_turns is not None and len(turns) > config.keep_turns:
-        # A turn may be answered by several messages. A last turn without an answer is kept.
+        # A turn may be answered by several messages. A last turn without an answer stays.
         behind_turns = min(turns[-1] + 1, len(messages) - 1)
         kept_from = turns[-config.keep_turns] if config.keep_turns else behind_turns
         kept = [*kept[: turns[0]], *kept[kept_from:]]
@@ -264,7 +266,7 @@ def dialogue_segments(
 
 
 def _text_to_write(shown: Sequence[Message], answer: Message, template: TurnTemplate) -> str:
-    """Return the text that the model must write after the prompt `shown` for an answer, without the stop token."""
+    """Return the text that the model must write as an answer after the prompt `shown`, without the stop token."""
     prompt = template.render(shown)
     whole = template.render([*shown, answer], add_generation_prompt=False)
     if not whole.startswith(prompt):

@@ -10,8 +10,8 @@
                 return Done(1.0)
             return Reply([{"role": "user", "content": "No. Again."}])
 
-Both methods may be coroutines (`async def`). Each episode has a new environment. If it has a method `close`, this is
-called at the end of the episode, also after an error.
+Both methods may be coroutines (`async def`). An episode is one dialogue about a row. Each episode has a new
+environment. At its end, also after an error, the environment's method `close` is called if there is one.
 
 Answers may contain code of the environment's author, for example a message that is an object with its own `get`. Such
 code runs only in the thread of a call, which has a deadline. Only plain strings, numbers, lists and dicts leave this
@@ -47,7 +47,7 @@ class Reply:
 
     messages: Sequence[Message]
     score: float | None = None
-    """The score of the turn, in [0, 1], for `turns.credit` other than `equal`."""
+    """The score of the turn, in [0, 1]. It is read for every `turns.credit` except `equal`."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Done:
     score: float | None = None
     """The score of the episode, in [0, 1]. With None, the row's verifier judges the last completion."""
     turn_score: float | None = None
-    """The score of the last turn, in [0, 1], in addition to the episode's score."""
+    """The score of the last turn, in [0, 1]. The episode's score is separate."""
 
 
 class Environment(Protocol):
@@ -85,7 +85,8 @@ class HeldEnvironment:
     """Whether the episode has ended."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     step_counts: dict[str, int] = field(default_factory=dict)
-    """For a mock environment, the number of steps that were answered as `recorded` and that were `missed`."""
+    """The number of steps by outcome. Only a mock environment (`mock`), which replays recorded answers, counts steps:
+    `recorded` where it had an answer, `missed` where it had none."""
 
     def open(self, row: Row) -> object:
         """Create the environment and call its `reset` with a copy of the row.
@@ -97,7 +98,7 @@ class HeldEnvironment:
             is_over = self._is_over
             if not is_over:
                 self._environment = environment
-        # If the episode ended during a slow creation, the environment is closed here.
+        # The episode may have ended while the environment was created.
         return close_environment(environment) if is_over else environment.reset(copy.deepcopy(row))
 
     def step(self, completion: Message) -> object:
@@ -222,10 +223,10 @@ def count_characters(messages: Sequence[Message]) -> int:
 
 
 LONGEST_ROLE = 32
-"""The longest role, in characters, that does not count towards the length of a message."""
+"""Roles up to this length, in characters, do not count towards the length of a message."""
 DEEPEST = 64
-"""The largest nesting of lists and dicts in a message. Copying and rendering are recursive, so deeper messages, such as
-a long run of brackets or a list that contains itself, could reach Python's recursion limit."""
+"""The deepest nesting of lists and dicts in a message. Deeper messages could reach Python's recursion limit, because
+copying and rendering are recursive. An example is a list that contains itself."""
 HALF_PAIR = re.compile("[\ud800-\udfff]")
 """Half of a surrogate pair, which JSON can contain but tokenizers cannot encode."""
 
@@ -267,7 +268,7 @@ def _read_environment(environment: Any, label: str) -> list[dict[str, Any]]:
 
 
 def _close(environment: Any, deadline_s: float) -> None:
-    """Close an environment that was created as a test. Errors are ignored here; a training counts them."""
+    """Close an environment that was created as a test. Errors are ignored; in a training they are counted."""
     calls = EnvironmentCalls(deadline_s, threads=1)
     calls.start("close", close_environment, environment)
     while calls.pending:
@@ -276,11 +277,12 @@ def _close(environment: Any, deadline_s: float) -> None:
 
 
 CLOSE_POLL_S = 0.05
-"""Seconds of one wait for `close`."""
+"""The number of seconds between two looks at whether `close` has ended."""
 
 
 def environment_fingerprint(config: TurnsConfig) -> str:
-    """Return a text that changes with the environment's file and, if it has one, with its `fingerprint`."""
+    """Return a text that changes with the environment's source file, and with the result of its `fingerprint` if it has
+    one."""
     parts = split_spelling(config.environment)
     if parts is None:
         return ""

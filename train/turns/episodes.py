@@ -1,9 +1,9 @@
-"""Concurrent episodes: the engine samples turns of some episodes while environments answer turns of others.
+"""Concurrent episodes: the engine samples turns of some episodes, while environments answer turns of others.
 
-An episode is one dialogue of the model with an environment, about one row.
+An episode is one dialogue of the model with an environment about one row.
 
 If an environment raises, hangs or returns an invalid answer, its episode ends without a score, and all other episodes
-continue. If the model's turn is at fault, the episode is scored 0, so that the policy does not learn to escape bad
+continue. If the model's turn is at fault, the episode is scored 0. Otherwise the policy would learn to escape bad
 scores by such turns.
 """
 
@@ -40,9 +40,9 @@ class Ending(StrEnum):
     """The way in which an episode ended."""
 
     DONE = "done"
-    """The environment ended it."""
+    """The environment ended the episode."""
     TURNS = "turns"
-    """It reached `turns.max_turns`."""
+    """The episode reached `turns.max_turns`."""
     ROOM = "room"
     """The next prompt fills the model's context."""
     UNWRITABLE = "unwritable"
@@ -74,13 +74,13 @@ class Episode:
     error: str | None = None
     """The error of the environment, or the error in parsing or rendering the model's turn."""
     escaped: int = 0
-    """The number of messages of the environment in which special tokens, such as `<|im_end|>`, became plain text."""
+    """The number of messages of the environment with special tokens, such as `<|im_end|>`. They became plain text."""
     last: Completion | None = None
     """The model's last turn."""
     environment: HeldEnvironment | None = None
     """The environment while the episode is running."""
     step_counts: Mapping[str, int] = field(default_factory=dict)
-    """The number of steps by kind in a mock environment: `recorded`, and `missed` for actions without a recording."""
+    """The number of steps in a mock environment: `recorded` with a recorded answer, `missed` without one."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for another process, without the environment."""
@@ -122,7 +122,7 @@ class EpisodeRunner:
     make: MakeEnvironment
     faults: EnvironmentFaults = field(default_factory=EnvironmentFaults)
     waited_share: float = 0.0
-    """The share of time in the last run in which nothing was sampled, because all episodes waited for environments."""
+    """The share of time in the last run without sampling, because all episodes waited for environments."""
 
     def run(
         self, episodes: Sequence[Episode], sampling: SamplingParams, seeded_by: Sequence[object], version: int
@@ -154,7 +154,7 @@ class EpisodeRunner:
         try:
             return self._go_on(episode, answer.value)
         except Exception as error:
-            # The contents of the answer may be at fault. Only this episode ends.
+            # The contents of the answer may cause the error. Only this episode ends.
             episode.ending, episode.error = Ending.ERROR, describe_error(error)
         return False
 
@@ -187,8 +187,10 @@ class EpisodeRunner:
         return True
 
     def next_request(self, episode: Episode, seeded_by: Sequence[object], key: int) -> Request | None:
-        """Return the request for the next turn of an episode, or None if the episode ends because its prompt cannot be
-        rendered or is too long."""
+        """Return the request for the next turn of an episode.
+
+        Return None if the episode ends, because its prompt cannot be rendered or is too long.
+        """
         assert episode.dialogue is not None
         try:
             prompt = episode.dialogue.prompt()
@@ -233,7 +235,7 @@ class OpenEpisodes:
 
         The `sample` of a request is the key of its episode.
         """
-        # If nothing is being sampled, wait here, because the engine would call again only after a pause.
+        # If nothing is being sampled, wait here. Otherwise the engine calls again only after a pause.
         for answer in self._take_answers(0.0 if self.clock.in_flight or self._ready else POLL_S):
             if not isinstance(answer.key, int):
                 continue
@@ -303,7 +305,7 @@ class OpenEpisodes:
         self._ended.append((key, episode))
         assert episode.environment is not None
         episode.step_counts = episode.environment.step_counts
-        # The key is a tuple, unlike the keys of the episode's other calls.
+        # The other calls of the episode have its number as key. This key is a tuple, so it differs from them.
         self._calls.start((episode.row["id"], key), episode.environment.close)
 
 
@@ -330,7 +332,7 @@ class _SamplerClock:
         self._waited_s = 0.0
 
     def hand_out(self, requests: int) -> None:
-        """Count requests that the sampler gets. If no request is in progress, waiting begins."""
+        """Count requests that the sampler gets. If there are none in progress, waiting begins."""
         self.in_flight += requests
         if not self.in_flight and self._idle_since is None:
             self._idle_since = time.monotonic()

@@ -3,8 +3,8 @@
     recorder = Recorder(Shop(), "shop.jsonl")                    writes one line for each episode
     mock = MockEnvironment("shop.jsonl", on_miss="nearest")      answers from these lines
 
-A state is the row with all actions so far, without differences in white space. An action that was not recorded in the
-current state is a miss. The setting `on_miss` decides the answer:
+A state is the row with all actions so far. White space in actions is ignored. An action that was not recorded in the
+current state is a miss. The setting `on_miss` decides the answer to a miss:
 
     nearest   the answer to the most similar action in this state; if the state is unknown, in the most similar state of
               the row
@@ -73,9 +73,9 @@ class Recorder:
         """The tools of the environment, which the chat template shows."""
         self._path = Path(path)
         self._record: dict[str, Any] = {}
-        """The record of the episode so far; empty if there is nothing to write."""
+        """The record of the episode so far, or an empty dict if there is nothing to write."""
         try:
-            # Checked now, because the first episode ends in a background thread.
+            # Checked here, because the first episode ends in a background thread.
             self._path.open("ab").close()
         except OSError as error:
             raise ConfigError(
@@ -124,14 +124,13 @@ class Recorder:
         try:
             line = json.dumps(record, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            # Arguments of a tool call may contain half of a surrogate pair, which is escaped here.
+            # Escaped, because arguments of a tool call may contain half of a surrogate pair.
             line = json.dumps(record).encode()
         with self._lock, self._path.open("ab") as file:
             file.write(line + b"\n")
 
 
 def _as_step(answer: Reply | Done) -> dict[str, Any]:
-    """Return the recorded fields of an answer."""
     if isinstance(answer, Done):
         return {DONE: True, "score": answer.score, "turn_score": answer.turn_score}
     return {"messages": answer.messages, "turn_score": answer.score}
@@ -160,7 +159,7 @@ class Recording:
         self.states: dict[str, list[State]] = {}
         """The recorded states, by the id of the row."""
         try:
-            # utf-8-sig, because a text editor may have added a byte order mark.
+            # A text editor may have added a byte order mark, which utf-8-sig skips.
             lines = path.read_text(encoding="utf-8-sig").split("\n")
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"{path} cannot be read: {error}") from error
@@ -299,10 +298,8 @@ class MockEnvironment:
         return answer
 
     def _nearest(self, action: str) -> tuple[State, str] | None:
-        """Return the most similar recorded state and action, or None if no step of the row was recorded.
-
-        The state is the current one, or if it is unknown, the one with the most similar history.
-        """
+        """Return the most similar recorded state and action, or None if no step of the row was recorded. The state is
+        the current one. If it is unknown, it is the one with the most similar history."""
         recording, state = self.recording, self._state
         if state not in recording.actions:
             known = recording.states.get(state[0], [])
@@ -314,10 +311,10 @@ class MockEnvironment:
 
 
 def most_alike(text: str, others: Sequence[str]) -> int:
-    """Return the index of the text in `others` that is most similar to `text`, the first one of equally similar texts.
+    """Return the index of the text in `others` that is most similar to `text`. Of equally similar texts, take the
+    first.
 
-    Most texts are ruled out by a cheap upper bound of the similarity, because a thousand environments may call this at
-    once.
+    A thousand environments may call this at once. So a cheap upper bound of the similarity rules most texts out first.
     """
     matcher = difflib.SequenceMatcher(autojunk=False)
     matcher.set_seq2(text)
@@ -331,7 +328,7 @@ def most_alike(text: str, others: Sequence[str]) -> int:
 
 def load_recording(path: str) -> Recording:
     """Return the recording of a file, which is read once for all environments. Raises InputError if it is invalid."""
-    # Locked, because environments are created in several threads, which would all read the file.
+    # Environments are created in several threads. Without a lock, each of them reads the file.
     with _LOADING:
         return _load_recording(path)
 

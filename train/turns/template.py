@@ -85,13 +85,13 @@ class TurnTemplate:
         try:
             return tuple(self.tokenizer(text, add_special_tokens=False)["input_ids"])
         except Exception as error:
-            # An error that these messages cause must not end the run, so it becomes an error of this dialogue.
+            # An error in these messages must not end the run, so only this dialogue ends.
             raise _unwritable(messages, error) from error
 
     def escape(self, value: Any) -> Any:
         """Return a value with a space inserted into every special token in its texts: `<|im_end|>` -> `< |im_end|>`.
 
-        An environment may return text from other sources. Unescaped special tokens in it could end the message and
+        An environment may return text from other sources. Special tokens in such a text could end the message, and
         begin one of the user or the model.
         """
         if isinstance(value, str):
@@ -109,11 +109,11 @@ class TurnTemplate:
     def read(self, prompt: Sequence[int], output: Sequence[int]) -> tuple[Message, bool]:
         """Return the sampled token ids `output` as a message, and whether special tokens in its text were escaped."""
         kept = output[:-1] if output and output[-1] in self.stop_token_ids else output
-        # Only a tag at the very end opens a thought; others are part of the text.
+        # Only a tag at the very end of the prompt opens a thought. Other tags are part of the text.
         is_thinking = self.decode(prompt[-16:]).rstrip().endswith(THINK_START)
         text = self._decode_sampled(kept)
         message = read_message(text, is_thinking=is_thinking)
-        # Tool calls are escaped after decoding, because JSON may hide a special token: \u003c|im_end|>.
+        # JSON may hide a special token, \u003c|im_end|>, so tool calls are escaped after decoding.
         calls = message.get("tool_calls", [])
         plain_calls = self.escape(calls)
         if calls:
@@ -121,10 +121,8 @@ class TurnTemplate:
         return message, text != self.decode(kept) or plain_calls != calls
 
     def _decode_sampled(self, ids: Sequence[int]) -> str:
-        """Return the text of sampled token ids, with special tokens escaped that were sampled as ordinary text.
-
-        Unescaped, such a text would become a special token in the next prompt.
-        """
+        """Return the text of sampled token ids, with special tokens escaped that were sampled as ordinary text. Without
+        escaping, such a text becomes a special token in the next prompt."""
         text = self.decode(ids)
         if len(self._special.findall(text)) <= sum(token in self._special_ids for token in ids):
             return text
@@ -185,7 +183,8 @@ def read_message(text: str, *, is_thinking: bool = False) -> Message:
 
 
 def _split_thought(text: str, is_thinking: bool) -> tuple[str, str | None]:
-    """Return the text after the first thought, and the thought or None. A thought without an end takes all the text."""
+    """Return the text after the first thought, and the thought or None. If the thought has no end, it is the whole
+    text."""
     stripped = text.lstrip()
     if stripped.startswith(THINK_START):
         stripped = stripped.removeprefix(THINK_START)
@@ -196,10 +195,8 @@ def _split_thought(text: str, is_thinking: bool) -> tuple[str, str | None]:
 
 
 def _split_calls(text: str) -> tuple[str, _Calls]:
-    """Return the text without its tool calls, and the tool calls. If one call is invalid, all stay in the text.
-
-    A start tag without a later end tag does not begin a call.
-    """
+    """Return the text without its tool calls, and the tool calls. If one call is invalid, all of them stay in the text.
+    A start tag without an end tag after it does not begin a call."""
     start, end, read = _CALL_START, _CALL_END, _read_tagged_call
     section, call = text.find(_SECTION_START), text.find(_CALL_START)
     if section >= 0 and (call < 0 or section < call):
@@ -275,16 +272,14 @@ def _decode_json(text: str, position: int) -> tuple[Any, int] | None:
     try:
         value, end = _DECODER.raw_decode(text, _skip_space(text, position))
     except (ValueError, RecursionError):
-        # RecursionError, because a model may write a long run of brackets.
+        # A model may write a long run of brackets, which raises RecursionError.
         return None
     return (value, end) if _is_message_value(value) else None
 
 
 def _is_message_value(value: Any) -> bool:
-    """Return whether a JSON value is allowed in messages.
-
-    It is allowed if it is nested at most `DEEPEST` levels deep and all its characters and numbers are valid and finite.
-    """
+    """Return whether a JSON value is allowed in messages. It must be nested at most `DEEPEST` levels deep, with valid
+    characters and finite numbers."""
     level = [value]
     for _ in range(DEEPEST):
         texts = [part for part in level if isinstance(part, str)]

@@ -2,10 +2,10 @@
 
     truegold template MODEL
 
-The template is tried on small dialogues, so that no list of known templates is needed. Does it keep the thoughts of
-earlier turns, also around tool calls? Does the next prompt begin with exactly the text of the last turn? Does the
-prompt open a thought? The profile also has the think tags that are one token each, and the sampling settings of the
-checkpoint.
+The template is tried on small dialogues, so no list of known templates is needed. The profile answers these questions:
+Does the template keep the thoughts of earlier turns, also around tool calls? Does the next prompt begin with exactly
+the text of the last turn? Does the prompt open a thought? The profile also has the think tags that are one token each,
+and the sampling settings of the checkpoint.
 
 Arguments that a template never reads are probably misspelled:
 
@@ -64,13 +64,13 @@ class Thoughts:
     """The treatment of an earlier turn's thought by a template."""
 
     is_in_content: bool
-    """Whether the thought was passed between think tags in the content, because the template does not show the field
-    `reasoning_content`."""
+    """Whether the thought was passed in the content, between think tags. This is so if the template does not show the
+    field `reasoning_content`."""
     after_question: bool
     """Whether the thought is kept if another question follows."""
     after_tool: bool | None
-    """Whether the thought is kept if the answer to the turn's tool call follows, or None if the template shows neither
-    the call nor the turn."""
+    """Whether the thought is kept after the answer to the turn's tool call. None if the template does not show the call
+    or the turn."""
     shows_calls: bool
     """Whether the template shows tool calls."""
 
@@ -86,11 +86,11 @@ class TemplateProfile:
     keeps_turns: bool
     """Whether an answer without a thought is rendered unchanged if a question follows."""
     keeps_thoughts: bool | None
-    """Whether the thought of an answer is kept if a question follows, or None if the template does not distinguish
-    thoughts from other content."""
+    """Whether the thought of an answer is kept if a question follows. None if the template treats thoughts as other
+    content."""
     keeps_thoughts_in_tool_loops: bool | None
-    """Whether the thought before a tool call is kept after the tool's answer, or None if the template has no tools or
-    no thoughts."""
+    """Whether the thought before a tool call is kept after the tool's answer. None without tools or thoughts in the
+    template."""
     opens_thought: bool
     """Whether the prompt opens a thought, so that completions begin within it."""
     doubles_bos: bool
@@ -131,7 +131,7 @@ def profile_template(template: TurnTemplate, model: Path) -> TemplateProfile:
     prompt = template.render(opening)
     thoughts = find_thoughts(render, opening)
     if thoughts is not None and thoughts.is_in_content and thoughts.after_question:
-        # The template copied the content with its tags, so it does not distinguish thoughts from other text.
+        # The template copied the content with its tags. So it treats thoughts as other text.
         thoughts = None
     following = render([*opening, {"role": "assistant", "content": ANSWER}, *QUESTION])
     stop, bos = template.decode(template.stop_token_ids[:1]), template.tokenizer.bos_token_id
@@ -183,8 +183,8 @@ def choose_opening(render: Render) -> list[Message] | None:
 def find_thoughts(render: Render, opening: Sequence[Message]) -> Thoughts | None:
     """Return the treatment of thoughts by a template, or None if it does not render turns of the assistant.
 
-    Thoughts are passed in the field `reasoning_content` if the template shows this field. Otherwise they are passed
-    between think tags in the content, which for example DeepSeek-R1's template removes.
+    Thoughts are passed in the field `reasoning_content` if the template shows this field. Otherwise they are passed in
+    the content, between think tags. DeepSeek-R1's template, for example, removes these.
     """
     in_field = {"role": "assistant", "content": ANSWER, "reasoning_content": THOUGHT}
     text = render([*opening, in_field], generates=False)
@@ -197,10 +197,8 @@ def find_thoughts(render: Render, opening: Sequence[Message]) -> Thoughts | None
 def _follow_thought(
     render: Render, opening: Sequence[Message], turn: Message, *, is_in_content: bool
 ) -> Thoughts | None:
-    """Return the treatment of the thought of `turn` by a template.
-
-    Returns None if thoughts are in the content and the template also removes the answer if a question follows.
-    """
+    """Return the treatment of the thought of `turn` by a template. Returns None in one case: thoughts are in the
+    content, and the template removes the answer, too, if a question follows."""
     after_question = render([*opening, turn, *QUESTION])
     if is_in_content and (after_question is None or ANSWER not in after_question):
         return None
@@ -243,14 +241,14 @@ def _as_number(value: object) -> float | None:
 
 
 _GENERATION_TAG = re.compile(r"\{%[-+]?\s*(?:end)?generation\s*[-+]?%\}")
-"""`{% generation %}` and `{%- endgeneration -%}`, by which transformers marks text of the assistant. They are removed,
-because Jinja does not know them."""
+"""`{% generation %}` and `{%- endgeneration -%}`. They mark text of the assistant for transformers. Jinja does not know
+them, so they are removed."""
 
 
 def unread_arguments(tokenizer: Any, arguments: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the arguments that a tokenizer's chat template does not read, each with all names that it does read.
+    """Return the arguments that a tokenizer's chat template does not read. Each has all names that the template reads.
 
-    The result is empty if the template cannot be parsed.
+    Returns an empty dict if the template cannot be parsed.
     """
     from jinja2 import TemplateError, nodes
     from jinja2.ext import loopcontrols

@@ -20,8 +20,8 @@ from truegold.verifiers.checked import checked
 def verified(verifier: str | None = None, routes: Mapping[str, str] | None = None) -> Any:
     """Return the scorer.
 
-    verifier: judges all samples; by default each sample names its own. routes: verifiers by data set, for samples
-    without a verifier whose metadata name a data set.
+    verifier: judges all samples; by default each sample names its own. routes: verifiers by data set, for samples that
+    name a data set in their metadata and no verifier.
     """
     from inspect_ai.scorer import Score, accuracy, scorer, stderr
 

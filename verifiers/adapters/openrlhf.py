@@ -46,8 +46,8 @@ def reward_func(queries: Sequence[str], prompts: Sequence[str], labels: Sequence
 def response_in(query: str, prompt: str) -> str:
     """Return the response in a query: the text after the prompt, up to the end of the turn.
 
-    If the query does not begin with the prompt, because decoding changed the text, the response is the text after the
-    prompt's last `_TAIL` characters. If these are not found either, it is the assistant's turn after the prompt.
+    Decoding may change the prompt. If the query does not begin with it, the response follows the last `_TAIL`
+    characters of the prompt. If the query lacks these too, the response is the assistant's turn after the prompt.
     """
     tail = prompt[-_TAIL:]
     if prompt and query.startswith(prompt):

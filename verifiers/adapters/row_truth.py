@@ -68,7 +68,7 @@ NO_ROUTES: Mapping[str, str] = {}
 
 
 def routes_in(value: Mapping[str, str] | str | None) -> dict[str, str]:
-    """Return the routes in a setting, or those of the environment variable TRUEGOLD_ROUTES if the setting is None.
+    """Return the routes in a setting. If the setting is None, the environment variable TRUEGOLD_ROUTES is read.
 
     A text is a JSON object, or `source=verifier` pairs separated by commas. Raises ConfigError for any other value and
     for a verifier that does not exist.
@@ -139,7 +139,7 @@ _PROGRAM = re.compile(
     r"|public (?:class|static)|func \w+\(|fn \w+\(|SELECT .+ FROM )",
     re.MULTILINE,
 )
-"""A line of a program, by which a gold that is a program is recognised."""
+"""A line of a program. A gold with such a line is a program."""
 
 
 _OF_SENTENCES = frozenset(("number", "percentage", "quantity", "set", "time", "date"))
@@ -183,8 +183,8 @@ def truth_of(
 ) -> RowTruth:
     """Return gold, verifier and arguments of a trainer's row.
 
-    verifier: the verifier of all rows; by default the row names it, or `math`, `code` or `choice` is chosen by its
-    columns. routes: verifiers by data set (`routes_in`), for rows that do not name a verifier.
+    verifier: the verifier of all rows. By default, the row names its verifier, or its columns decide for `math`, `code`
+    or `choice`. routes: verifiers by data set (`routes_in`), for rows that do not name a verifier.
     """
     carried = columns.get("truegold")
     if isinstance(carried, str) and carried.startswith("{"):

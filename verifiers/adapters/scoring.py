@@ -7,7 +7,7 @@
 Built-in verifiers limit their own work, so they judge small batches in the caller's thread. Large batches and users'
 verifiers run in child processes, which are kept from one batch to the next and killed if a verdict is late.
 
-Only the settings of a scorer are pickled. The copy starts child processes of its own, and so does a forked process.
+Only the settings of a scorer are pickled. A pickled copy, and a forked process, start their own child processes.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def unread_share(verdicts: Sequence[Verdict]) -> float:
 
 
 def problem_text(prompt: Any) -> str | None:
-    """Return a prompt as one text: a single message alone, several messages each after the name of its role."""
+    """Return a prompt as one text. If it has several messages, each follows the name of its role."""
     if isinstance(prompt, str):
         return prompt
     _check_messages("prompt", prompt)
@@ -191,7 +191,7 @@ def problem_text(prompt: Any) -> str | None:
 
 
 def last_text(completion: Any) -> str:
-    """Return the text of a completion; of a conversation, the text of its last assistant message."""
+    """Return the text of a completion. For a conversation, it is the last message of the assistant."""
     if isinstance(completion, str):
         return completion
     _check_messages("completion", completion)

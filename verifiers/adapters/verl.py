@@ -8,9 +8,9 @@ The function returns the same keys for every sample, since verl takes keys from 
 verl needs a score for every response. A response that could not be judged has `judged` 0 and the score `unjudged`, a
 setting of `reward_kwargs` that is 0 by default. For each reason, the 1st, 2nd, 4th, 8th ... such response is logged.
 
-The verifier of a row is the one that the row names, else that of the route of its `data_source`. Without both, it is
-`math` for an answer and `code` for tests. Rows of other kinds (an object, instructions to follow) and data sets with
-the route `trainer` go to verl's `default_compute_score`. If verl has no scorer for them, they are not judged.
+The verifier of a row is, in this order: the one that the row names; the route of its `data_source`; `math` for an
+answer, `code` for tests. Rows of other kinds (an object, instructions to follow) and data sets with the route `trainer`
+go to verl's `default_compute_score`. If verl has no scorer for them, they are not judged.
 
 verl 0.9.1 calls the function in three ways. The managers `naive`, `dapo`, `gdpo`, `remote` and `rate_limited` pass
 keywords for one response, in threads or other processes, and read `result["score"]`. `prime` passes arguments by

@@ -108,7 +108,7 @@ _FORMULA_SIGN = re.compile(r"[\d\\^_=+*/<>°√π∞]")
 _COMMAND = re.compile(r"\\[A-Za-z]{1,30}")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _ANSWERS, _AFFIRMATIONS = (frozenset(PATTERNS[name]) for name in ("interjections", "affirmations"))
-"""`_ANSWERS` are words for yes and no. `_AFFIRMATIONS` are those of them that mean yes."""
+"""`_ANSWERS` are words for yes and no. `_AFFIRMATIONS` are the words for yes."""
 _LABELS = "|".join(PATTERNS["answer_words"]) + (
     "|answers?|judge?ments?|verdict|label|conclusion|result|decision|assessment|evaluation|classification|choice|option"
     "|urteil|jugement|veredicto|вердикт|答案|判断|判定|结论|结果|选择|评价"
@@ -141,7 +141,8 @@ class ChoiceVerifier(AnswerVerifier):
     ) -> Verdict:
         """Return the verdict on the option that the response names.
 
-        If it names no option and the options are yes and no, a statement that repeats the question counts as yes or no.
+        The response may name no option. If the options are yes and no, it may answer by repeating the question as a
+        statement.
         """
         try:
             verdict = self._judge(response, gold, info, problem)
@@ -282,8 +283,8 @@ def gold_letters(gold: str, options: Sequence[str] = ()) -> str | None:
 def _read_set(text: str, options: Sequence[str], *, numbered: bool, is_gold: bool = False) -> _Reading | None:
     """Return the letters of a set (`A, C and E`, `ACE`, `["a", "c"]`, texts of several options), or None.
 
-    numbered: read `1, 3` and `①③` as letters too. is_gold: the letters of `ACE` must be capitals in alphabetical order,
-    which tells them from words. A single number must then be written as `②`.
+    numbered: read `1, 3` and `①③` as letters too. is_gold: `text` is gold. Then letters without separators must be
+    capitals in alphabetical order (`ACE`), because `BAD` may be a word, and a single number must be written as `②`.
     """
     if "/" in text and (not is_gold or any(map(str.isdigit, text))):
         return None
@@ -372,7 +373,7 @@ def _read_words(text: str, written: str, options: Sequence[str], multiple: bool)
 
 
 def _with_contradiction(letter: str, parts: Sequence[str], options: Sequence[str]) -> _Reading:
-    """Return the letter and any other options that the texts next to it name. Others make the reading hedged."""
+    """Return the letter, and any other options that the texts next to it name. With others, the reading is hedged."""
     index = ord(letter) - ord("A")
     others: set[str] = set()
     for part in parts:

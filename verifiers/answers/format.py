@@ -64,7 +64,7 @@ from truegold.verifiers.options import (
 from truegold.verifiers.verdict import Reason, Verdict, reason_for_score
 
 MAX_RESPONSE_CHARS = 2_000_000
-"""Maximum length of a response, in characters. A longer one scores 0: megabytes of tags could stall training."""
+"""Maximum length of a response, in characters. A longer response scores 0, since it could stall training."""
 
 MAX_TAGS = 10
 MAX_TAG_CHARS = 40

@@ -28,7 +28,7 @@ MAX_PHRASE_HAN = 25
 """Right answers repeat a phrase of up to `MAX_PHRASE_WORDS` words, or of `MAX_PHRASE_HAN` Chinese characters."""
 MAX_STATEMENT_CHARS = 200
 MAX_STATEMENT_FORMULAS = 2
-"""A gold with more characters than `MAX_STATEMENT_CHARS`, or more formulas, is a solution and not an answer."""
+"""A gold with more than MAX_STATEMENT_CHARS characters or MAX_STATEMENT_FORMULAS formulas is a solution."""
 
 _FORMULA = re.compile(r"\$\$.*?\$\$|\$[^$]*\$|\\\(.*?\\\)|\\\[.*?\\\]|\\begin\{(\w+)\}.*?\\end\{\1\}", re.DOTALL)
 """A formula: `$x^2$`, `$$x$$`, `\\(x\\)`, `\\[x\\]`, `\\begin{cases}...\\end{cases}`."""
@@ -81,7 +81,7 @@ _GARBLED = re.compile(r"-?\$?(?=[\d.,lIOoSBZ|]*\d)(?=[\d.,]*[lIOoSBZ|])[\d.,lIOo
 _AMOUNT = r"[$€£]?\d[\d,.]*(?:\s?[A-Za-z%]{2,})?"
 """A number, perhaps with a currency sign or a unit."""
 _RANGE = re.compile(r"\$?(\d+(?:\.\d+)?)\s*-\s*\$?(\d+(?:\.\d+)?)")
-"""Two numbers with a hyphen: a range such as `10-44`. If the second is smaller, it is a difference."""
+"""Two numbers with a hyphen: the range `10-44`, or the difference `44-10`."""
 _SEVERAL_NUMBERS = re.compile(
     r"-?\d+\s+\d+|-?\d{1,3},\d{1,2}"
     rf"|(?:between\s+|from\s+|either\s+)?{_AMOUNT}\s*(?:,?\s*\(?or(?:\s+(?:maybe|perhaps|possibly))?|to|或者?|到|至|~|–|—|±"

@@ -1,9 +1,9 @@
 r"""Compares the text of an answer with gold (`exact`) or with a pattern (`regex`).
 
-**`exact`**: the answer, or the whole response, is the same text as gold. The number of blanks, case and Unicode
-composition (NFC) are ignored; `info["case_sensitive"]` compares case. Also ignored are a full stop at the end, quotes
-around the answer, and a name's Latin spelling after it: `孔子（Confucius）`. Synonyms, articles and other punctuation
-count. `5` differs from `5.0`.
+**`exact`**: the answer, or the whole response, is the same text as gold. These differences are ignored: the number of
+blanks, case (unless `info["case_sensitive"]` is set), Unicode composition (NFC), a full stop at the end, quotes around
+the answer, and a Latin spelling after a name: `孔子（Confucius）`. Synonyms and other punctuation are differences, and
+so are `5` and `5.0`.
 
 **`regex`**: the answer fits a pattern.
 
@@ -95,7 +95,7 @@ class ExactVerifier(AnswerVerifier):
 
 
 def _spellings(text: str, case_sensitive: bool) -> tuple[str, str, str]:
-    """Return three forms of a text: normalised, also without a full stop, also without quotes and a Latin spelling."""
+    """Return three forms of a text: normalised; also without a full stop; also without quotes and a Latin spelling."""
     normal = _normalize(text, case_sensitive)
     bare = normal.rstrip(".。")
     plain = without_gloss(" ".join(text.rstrip(".。").split()).strip("*"))

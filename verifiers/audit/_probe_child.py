@@ -2,7 +2,7 @@
 
 The first line of input has the parent's `sys.path`, the verifier, the CPU time for a verdict and the memory limit. Each
 further line is an operation, which is answered by one line. The process may be killed at any time: by its own timer of
-CPU time, by the kernel, or by the parent at the deadline. (Only a hostile verifier could catch the timer's signal.)
+CPU time, by the kernel, or by the parent at the deadline.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from truegold.verifiers.verdict import Reason, Verdict, Verifier
 
 THREADS = 8
 SWITCH_INTERVAL_S = 1e-5
-"""Seconds between switches of threads under test: a 500th of the default, so that races on shared state are likely."""
+"""Seconds between switches of threads: a 500th of Python's default. Short times make races on shared state likely."""
 
 KILL_FACTOR, KILL_EXTRA_S = 1.5, 0.5
 """The process is killed at `KILL_FACTOR` times the CPU limit plus `KILL_EXTRA_S` seconds, so that a slightly slow

@@ -7,7 +7,7 @@
     gaming      responses without a definite answer that get the full score
 
 Rules make the answers from the golds. Each rule is sure to keep or to change the value, so no labels are needed.
-Answers are made only from golds that pass as answers to themselves, and are tried in the form of response that the
+Answers are made only from golds that pass as answers to themselves. They are put into responses of the form that the
 verifier reads (`RESPONSE_FORMS`). Two results are counted separately: verdicts without a score, and rules of policy, on
 which sensible verifiers differ.
 
@@ -60,7 +60,7 @@ BARE_TRIED = 3
 """Maximum number of golds that are tried as whole responses, to see whether the verifier accepts bare golds."""
 
 NEAR_ZERO_J = 0.5
-"""If Youden's J may be lower than this, half of the reward may be noise, and `Youden.meaning` warns about it."""
+"""`Youden.meaning` warns of a slow training if the interval of Youden's J begins below this value."""
 
 EXAMPLES_KEPT = 3
 """Maximum number of failures that are kept for each rule."""
@@ -91,7 +91,7 @@ class RuleCount:
 
     rule: str
     policy: bool
-    """Whether an error under this rule is a choice of the verifier and not a fault."""
+    """Whether an error under this rule is a choice of the verifier instead of a fault."""
     rate: Rate = field(default_factory=Rate)
     examples: list[Example] = field(default_factory=list)
 
@@ -176,8 +176,8 @@ class AuditReport:
     undecided: Counter[str] = field(default_factory=Counter)
     """The number of verdicts without a score, by reason."""
     weaknesses: Counter[str] = field(default_factory=Counter)
-    """The number of verdicts by the `weakness` that their evidence names: a way in which a response could influence its
-    own verdict."""
+    """The number of verdicts by weakness: a way, named in the evidence, in which a response could influence its own
+    verdict."""
     speed: Speed = field(default_factory=lambda: speed_of(()))
 
     @property
@@ -334,7 +334,7 @@ class _Trial:
     """An answer that is tried for a gold."""
 
     part: str
-    """The field of the report that counts it."""
+    """The field of the report that counts the verdict on the answer."""
     rule: str
     policy: bool
     is_right: bool

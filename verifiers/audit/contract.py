@@ -109,7 +109,7 @@ class _Session:
     refuses: bool = False
     """Whether the verifier refused a wrong or empty response."""
     left_out: dict[bool, int] = field(default_factory=dict)
-    """The number of hostile cases that were left out for lack of time, as answers (False) and as golds (True)."""
+    """Numbers of hostile texts that were not tried for lack of time: as answers (key False) and as golds (key True)."""
 
 
 def check(
@@ -206,7 +206,7 @@ def _prepare(session: _Session, golds: Sequence[str]) -> None:
 def _tells_apart(session: _Session) -> Iterator[str] | None:
     """Return findings, or None for a verifier that does not depend on gold, such as a verifier of form or length.
 
-    Such a verifier refuses no wrong answer, but some of `NONSENSE`.
+    Such a verifier accepts all wrong answers and refuses a part of `NONSENSE`.
     """
     if not session.refuses:
         gold = session.rows[0].gold if session.rows else STANDARD_GOLDS[0]
@@ -258,7 +258,7 @@ def _no_gold(session: _Session) -> Iterator[str]:
     for gold in (None, "", "   "):
         for response in ("", fill_form("boxed", "5"), fill_form("boxed", "")):
             observed = session.probe.judge(response, gold)
-            # A plain function may raise here: `@verifier` turns this into a verdict without a score.
+            # A function that raises here is not at fault: `@verifier` returns a verdict without a score.
             is_fault = observed.failure and observed.reason is not Reason.VERIFIER_ERROR
             if is_fault or (observed.paid and session.refuses):
                 yield f"gold {gold!r}, response {response!r}: {observed.failure or 'got the full score'}"

@@ -31,7 +31,7 @@ MAX_DECIMALS = 12
 
 WORDS = tomllib.loads(files(__package__).joinpath("gold_words.toml").read_text(encoding="utf-8"))
 CONVERSIONS = {unit: (other, Fraction(factor)) for unit, (other, factor) in WORDS["conversions"].items()}
-"""Maps a unit to another unit of the same quantity and the number of these in one: cm -> (mm, 10)."""
+"""Maps a unit to a smaller or larger unit, and to its size in that unit: cm -> (mm, 10)."""
 UNITS = {*WORDS["units"], *CONVERSIONS, *(other for other, _ in CONVERSIONS.values())}
 """All known units."""
 UNLIKE: dict[str, list[str]] = {unit: others for units, others in WORDS["unlike"] for unit in units}
@@ -150,8 +150,8 @@ class Form:
     def kind(self) -> str:
         """The kind of gold, by which rules select golds.
 
-        A class whose golds have several kinds has a field `kind` in place of this property. It needs `= field()`, since
-        the dataclass would otherwise take the property for the field's default.
+        A class whose golds have several kinds overrides this property by a field `kind: str = field()`. Without
+        `field()`, the property would become the field's default.
         """
         raise NotImplementedError
 
@@ -493,7 +493,7 @@ def move(form: Scalar, steps: int) -> str:
 
 
 def is_negation(word: str) -> bool:
-    """Return whether a word already is a negation, so that `not` before it need not reverse its meaning."""
+    """Return whether a word is itself a negation. `not` before such a word may leave the meaning unchanged."""
     return bool(set(word.lower().split()).intersection(WORDS["negations"]))
 
 

@@ -9,8 +9,8 @@ or refuse, such as 3.46 for 2 sqrt 3 or pi/6 for 30 degrees. A gold whose form i
 variants. Rules are deterministic.
 
 A hostile case (`HOSTILE`) is a gold and an answer. Answers are built on demand, because some have megabytes. `expected`
-is the required verdict, or `any`. A verdict without a score, because of a limit or a timeout, is always allowed: a
-hostile case checks that there is a verdict in bounded time and memory (`contract.py`).
+is the required verdict, or `any`. A verdict without a score is always allowed. A hostile case checks that there is a
+verdict in bounded time and memory (`contract.py`).
 
     name                gold            answer                    expected
     tower               5               9^{9^{9^{9}}}             no_match
@@ -656,7 +656,7 @@ _ECHO = "problem echoed"
 
 
 class TextSeries(TypedDict):
-    """A text that repeats `each` for every n of a range, joined by `joint`. In it `<n>` is n and `<next>` is n + 1."""
+    """The text `each` for every n of a range, joined by `joint`. In `each`, `<n>` is n and `<next>` is n + 1."""
 
     each: str
     joint: str
@@ -664,7 +664,7 @@ class TextSeries(TypedDict):
 
 
 Pieces: TypeAlias = "str | TextSeries | list[Pieces | int]"
-"""A text, a series, or a list of these that is joined; an integer at the end of a list repeats it."""
+"""A text, a series, or a list of these, which is joined. An integer at the end repeats the list: ["9^{", 3]."""
 
 
 @dataclass(frozen=True, slots=True)

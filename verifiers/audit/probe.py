@@ -203,7 +203,7 @@ class VerifierProbe:
         return fill_form(self.form, answer)
 
     def gold_response(self, gold: str) -> tuple[str | None, str | None]:
-        """Return a right response for a gold (or None), and the failure while making it (or None)."""
+        """Return a right response for a gold and None, or None and the reason why no response was made."""
         if self.says_form and (self.form == OWN_FORM or self.form in RESPONSE_FORMS):
             return self._own_response(gold)
         return self.respond(gold), None
@@ -216,7 +216,7 @@ class VerifierProbe:
         return reply["response"], reply["failure"]
 
     def _started(self) -> float:
-        """Return the time after the process has started, since its start is not a cost of the verdict."""
+        """Start the process if necessary, and return the time. The start is not a cost of a verdict."""
         self._ensure_child()
         return time.monotonic()
 

@@ -9,7 +9,7 @@
         BadSuite: tests.cases[3].output must be text, got 5
 
 The evidence names the sandbox (`tier`), whether tests and solution ran in separate processes (`isolation`), and the
-first failed case. It contains no times, so a second verdict on the same row is equal to the first.
+first failed case. The evidence contains no times, so a second verdict on the same row is equal to the first.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from truegold.verifiers.sandbox.inside.wire.value_types import Json
 from truegold.verifiers.verdict import Reason, Verdict
 
 SHOWN_VALUE_CHARS, SHOWN_CHARS = 60, 300
-"""Maximum number of characters of a value in a message, and of an input or an output in the evidence."""
+"""Maximum number of characters that are shown: SHOWN_VALUE_CHARS of a value in a message, SHOWN_CHARS of an input or
+output in the evidence."""
 
 MAX_FILES, MAX_FILE_CHARS = 32, 4 * 2**20
-"""Maximum number of files that a checker or interactor may have, and of characters in one of them."""
+"""MAX_FILES limits the files of a checker or interactor, and MAX_FILE_CHARS the characters of each file."""
 
 SEPARATE_PROCESSES = "apart"
 """The isolation of a suite whose tests and expected values were never in the solution's process."""
@@ -128,7 +129,7 @@ class CaseResult:
     shown: Mapping[str, str] = field(default_factory=dict)
     """Details of the case for the evidence."""
     share: float = 0.0
-    """The share of its weight, from 0 to 1, that a failed case earns if the checker gives points."""
+    """The part of its weight that a failed case earns, from 0 to 1. It is above 0 only if the checker gives points."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,7 @@ class Judged:
     """The way the suite was run: `stdio`, `calls`, `lowered` (assertions that became calls), `two_processes`,
     `one_process` or `inserted`."""
     weakness: str | None = None
-    """A way in which a hostile program could change its verdict. If it is None, ONE_PROCESS means SHARES_PROCESS."""
+    """A way in which a hostile program could change its verdict. For ONE_PROCESS, None stands for SHARES_PROCESS."""
 
 
 class CannotJudge(Exception):

@@ -7,10 +7,10 @@
 
 The types of checkers:
 
-    tokens           Splits both texts at white space and compares the tokens in order. An expected token with a decimal
-                     point or an exponent is compared as a number, within `abs_tol` (1e-6; less for small numbers, so
-                     that 0.00000050 is not 0.0) or `rel_tol` (1e-9, the error of printing a float). Other tokens,
-                     such as integers, must be the same text, apart from a plus sign, the sign of zero and `.000`.
+    tokens           Splits both texts at white space and compares the tokens in order. If the expected token has a
+                     decimal point or an exponent, numbers are compared, within `abs_tol` (1e-6; less for small numbers:
+                     0.00000050 is not 0.0) or `rel_tol` (1e-9, the error of printing a float). Other tokens, such as
+                     integers, must be the same text, apart from a plus sign, the sign of zero and `.000`.
     floats           Like `tokens`, but also accepts 3.0000001 where the integer 3 is expected. `tokens` with `abs_tol`
                      or `rel_tol` does this too.
     lines            Compares lines, without blanks at their ends and without blank lines at the end of the output.
@@ -21,8 +21,8 @@ Options of `tokens` and `floats`: `abs_tol`, `rel_tol`, `case_sensitive` (defaul
 in any order), `tokens` (all tokens in any order) or `tokens_in_line` (the tokens of each line in any order). `lines`
 has the option `case_sensitive`. A checker that is a program (`protocols/stdio.py`) is only validated here.
 
-Integers with leading zeros differ from those without, since 0101 may be a code. Not covered: unordered output with
-numbers so close to each other that rounding changes their order. Examples of numbers:
+0101 and 101 differ, since 0101 may be a code. Not covered: unordered output with numbers so close to each other that
+rounding changes their order. Examples of numbers:
 
     same_number("0.5", ".5000001", Tolerance(1e-6, 1e-6))     True
     same_number("5", "5.1", Tolerance(1, 1))                  False: an integer was expected
@@ -50,7 +50,7 @@ Checker = Callable[[str, str], str | None]
 """Compares the expected and the actual output. Returns None if they agree, else the first difference in one line."""
 
 MAX_REASON_CHARS, MAX_TOKEN_SHOWN = 200, 60
-"""Maximum number of characters of the line that describes a difference, and of a token in that line."""
+"""MAX_REASON_CHARS limits the line that describes a difference, and MAX_TOKEN_SHOWN each token in this line."""
 
 MAX_CHECKER_CHARS = 2**20
 UNORDERED = ("lines", "tokens", "tokens_in_line")
@@ -164,7 +164,7 @@ class _TokenChecker:
         if self.unordered is None:
             difference = first_difference(tokens(expected), tokens(got), self._same_token)
             return None if difference is None else _describe_difference("token", *difference)
-        # Output is split into at most one piece more than expected, since it may have megabytes.
+        # The output may have megabytes. One piece more than expected is enough to see a difference.
         if self.unordered == "tokens":
             expected_tokens = expected.split()
             return self._compare_units("token", expected_tokens, got.split(None, len(expected_tokens)))

@@ -153,7 +153,7 @@ def read_source(text: str) -> PythonSource:
 
 
 def _repairs(text: str) -> Iterator[str]:
-    """Yield the text with one repair, then with two, and so on."""
+    """Yield the text after the first repair, after the first two repairs, and so on."""
     for repair in (
         textwrap.dedent,
         lambda source: _CONFLICT.sub(r"\1", source),
@@ -208,7 +208,7 @@ def continue_stub(stub: str, body: str, entry_point: str) -> str | None:
 
 
 def _continuations(stub: str, body: str) -> Iterator[str]:
-    """Yield the stub with the body unchanged, with the body indented, and with the body cut at the function's end."""
+    """Yield the stub with the body: unchanged, indented, and up to the first line outside of the function."""
     joint = "" if stub.endswith("\n") or not stub.rpartition("\n")[2].strip() else "\n"
     yield f"{stub}{joint}{body}"
     if joint:  # The stub ends within a line.

@@ -16,9 +16,9 @@ code, only the text inside is searched. The entry point is the name that the tes
 which a problem begins. The forms of programs are tried in this order:
 
     fence        the last fenced block that defines the entry point. Without an entry point: the last block that reads
-                 stdin, else the last one that defines something, else the last one. Blocks without a language are
-                 used if they are code
-    joined       such a block, with statements from other blocks that define its missing names
+                 stdin, else the last one that defines something, else the last one. A block without a language counts
+                 if it is code
+    joined       such a block, after statements of other blocks that define its missing names
     body         the body of a function, which continues the stub
     wrapper      [PYTHON]...[/PYTHON], [BEGIN]...[DONE], <code>...</code>
     whole        a response that is nothing but code
@@ -99,7 +99,7 @@ _MEANT = {
 _STRING_OR_COMMENT = re.compile(
     r"#[^\n]*|'''|\"\"\"|'(?:[^'\\\n]|\\.)*(?:'|$)|\"(?:[^\"\\\n]|\\.)*(?:\"|$)", re.MULTILINE | re.DOTALL
 )
-"""A triple quote, a comment, or a string on one line. The match skips quotes inside the latter two: `"'''"`."""
+"""A triple quote, a comment, or a string on one line. So quotes inside a comment or a string are skipped: `"'''"`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +262,7 @@ MAX_VERSIONS = MAX_BODIES = MAX_INLINE = 8
 are tried as the body of a function."""
 
 MAX_TOKEN_CHARS = 40
-"""Number of characters at the end of a text that are searched for another end token."""
+"""Number of characters at the end of a text in which an end token is searched."""
 
 _SPECIAL = (
     rf"(?:{SPECIAL_END}|<[|｜](?:user|User|system|observation|assistant|Assistant|pad|start_header_id|endofturn|turn"
@@ -286,7 +286,7 @@ _LAST_TOKEN = re.compile(rf"{_PLAIN}\s*\Z")
 
 _DONE = re.compile(r"^[ \t]*\[DONE\][ \t]*$", re.MULTILINE | re.IGNORECASE)
 _NAMES_DONE = re.compile(r"(?<!\[)\bDONE\b", re.IGNORECASE)
-"""The name `DONE` in code. If it occurs before a line `[DONE]`, this line is a list and not a mark."""
+"""The name `DONE` in code. After this name, a line `[DONE]` is a list of Python instead of an end mark."""
 
 _ANSWER = ("<answer>", "</answer>")
 _WRAPPERS = (  # Opening and closing marks around programs.
@@ -552,7 +552,7 @@ def _without_cut(source: PythonSource) -> PythonSource:
 
 
 def _defining(sources: Sequence[PythonSource], entry_point: str) -> PythonSource | None:
-    """Return the last source that defines the entry point, or None. If none defines a method, its class is enough."""
+    """Return the last source that defines the entry point, or else the entry point's class. None if there is none."""
     dotted = entry_point.replace("()", "")
     first_name = dotted.partition(".")[0]
     for name in (dotted, first_name):
@@ -655,7 +655,7 @@ def _quoted(tree: ast.Module) -> Extracted | None:
 
 
 def _part(text: str, versions: int = MAX_VERSIONS) -> Extracted | None:
-    """Return the code from the first line of code on, as far as it parses.
+    """Return the code that begins at the first line of code, shortened until it parses.
 
     If the text has later versions of this code, the last version is returned. versions: how many are searched for.
     """
@@ -689,7 +689,7 @@ def _shifted_part(text: str) -> Extracted | None:
 
 
 def _shorter_parts(code: str) -> Iterator[str]:
-    """Yield the code, then the code before its first syntax error, then without its last statement, and so on."""
+    """Yield the code, the code before its first syntax error, and this code without its last statement, and so on."""
     for _ in range(MAX_CUTS):
         yield code
         line = python_source.error_line(code)

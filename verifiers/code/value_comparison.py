@@ -173,7 +173,7 @@ class ValueChecker:
 
 
 _Path = Value
-"""The path to a value, as a pair: the path to its container, and its index or key there. None for the whole value."""
+"""The path to a value: the path to its container, and the index or key in the container. None for the whole value."""
 
 _Parts = list[tuple[_Path, Value, Value]]
 """Parts to compare, each with its path, its expected value and its returned value."""

@@ -85,12 +85,13 @@ _WORD = re.compile(r"[A-Za-z]{3,}|[一-鿿]")
 _COMMON = frozenset(ANY_OF["common_words"].split("|"))
 """Words that any condition may have."""
 _STEM_LETTERS, MIN_SIGNS = 4, 2
-"""A word is known by its first letters. A condition in Chinese is unknown if it has this many unknown characters."""
+"""Words are compared by their first _STEM_LETTERS letters. A Chinese condition is new if it has MIN_SIGNS
+characters that neither the problem nor the response has."""
 _COPULAS = frozenset({"are", "not", "neq", "leq", "geq"})
 
 
 class _Sentence(NamedTuple):
-    """A sentence with the value that it ends with, and the condition of this value."""
+    """A sentence, the value at its end, and the condition of this value."""
 
     text: str
     value: str | None
@@ -136,7 +137,7 @@ def _is_new(case: _Sentence, known: str) -> bool:
 
 
 def _is_concluded(texts: list[str], index: int, value: str) -> bool:
-    """Return whether a sentence after a case gives its value without a condition: `Here n = 4, so 5.`"""
+    """Return whether a later sentence gives the value of a case without a condition: `Here n = 4, so 5.`"""
     last = _sentence(texts, len(texts) - 1)
     return index < len(texts) - 1 and last.condition is None and last.value == value and bool(_SO.search(last.text))
 
@@ -162,7 +163,7 @@ def _last_value(text: str) -> str | None:
 
 
 def _are_parallel(case: _Sentence, other: _Sentence) -> bool:
-    """Return whether two sentences are alternatives, which answer the same question, and not steps."""
+    """Return whether two sentences are alternatives (`if n is even, 5`, `if n is odd, 6`). Steps are not."""
     if other.condition is None:
         return other.announces
     if (case.announces and other.announces) or case.is_otherwise or other.is_otherwise:

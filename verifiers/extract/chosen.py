@@ -1,9 +1,9 @@
 r"""Finds the option that a response chooses: by its letter, its place in the list or its text.
 
     Therefore, the value of BF is (B).   -> B: the predicate of the sentence
-    Hence D is correct. I choose D.      -> D: a verdict on the option, or a verb of choosing
+    Hence D is correct. I choose D.      -> D: called right, or chosen by a verb
     Thus, option D     So we have 8. D   -> D: a named option, or a letter that stands alone
-    Choice (D) is correct; (C) is small. -> D: a verdict counts more than a mention
+    Choice (D) is correct; (C) is small. -> D: `correct` counts more than a mention
     A is wrong, so it is B, not C.       -> B: a denied option is not chosen
     the incorrect statement is C         -> C: `incorrect` belongs to the noun and denies nothing
     Option A or option B is right.       -> A and B: undecided
@@ -13,7 +13,8 @@ r"""Finds the option that a response chooses: by its letter, its place in the li
     No, there are more bikes.            -> B, if the options are Yes and No
 
 If no answer is announced (`committed`), the last line before courtesies is read (`chosen`), and then the first line.
-The first line may be a letter with reasons below it. A list that repeats all options chooses none.
+The first line may be a letter with reasons below it. A list that repeats all options chooses none. A *verdict* is a
+word that calls an option right or wrong, such as `correct`.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ _LETTER = re.compile(
 )
 """A letter that names an option: B, (B), [B]. The article A and the letters of `x = A` and `vitamin-C` do not match."""
 _LETTERED = re.compile(rf"\b(?:{ANY_OF['lettered_nouns']})(?:\s(?:is|was|must be))?[\s:\"'“]*$", re.IGNORECASE)
-"""Words before a letter that is no option: `vitamin C`, `the chemical symbol is C`."""
+"""Words before a letter that does not name an option: `vitamin C`, `the chemical symbol is C`."""
 _SMALL = re.compile(
     r"^(\W{0,4})([a-j])(?=[).:、](?:\s|[^\x00-\u024f])|[)\]]?[\s*_.。]{0,3}$|\s\([^()]{2,80}\)\W*$|\s(?:[^\x00-\u024f]|[-–—]\s[^\W\d_]{2}))"
     r"|(?<![^\W_])([(\[]?(?<![^\W_][(\[]))([a-j])(?=[)\]]?\s(?:is|was|must be|seems)\s(?:the\s)?(?:only\s|best\s)?"
@@ -107,7 +108,7 @@ _CLAUSE_END = re.compile(
     rf"|,(?=\s?{_X}.{_IN_BRACKETS}?(?:\s(?:is|was|has|does|fits|works|would|gives|seems|must|cannot)\b|项?是?[正错不]))",
     re.IGNORECASE,
 )
-"""The end of a clause. A comma before another option ends a clause only if a verb or a verdict follows."""
+"""The end of a clause. A comma before another option ends a clause only if a verb or a verdict follows the option."""
 _WORD = rf"(?:(?:{_OPTION_WORDS})\W{{0,3}}){{0,3}}"
 """Nouns before a letter: `option`, `the answer`."""
 _DETERMINER = r"(?:(?:the|an?|la|le|el|los|die|der|das|o|os|il)\s|l['’])?"
@@ -127,14 +128,14 @@ _MENTIONS = (
     re.compile(rf"(?:{_OPTION_WORDS})\W{{0,3}}{_X}", re.IGNORECASE),
     re.compile(rf"{_X}.{_IN_BRACKETS}"),
 )
-"""Patterns of clauses that name an option. They count if no clause has a verdict."""
+"""Patterns of clauses that only name an option. They count if no clause matches `_VERDICTS`."""
 _ANNOUNCED_MENTIONS = (
     *_MENTIONS,
     re.compile(
         rf"(?:[^\w\s]\s*|[^\x00-\u024f]\s?|\b(?:\w{{2,12}}ly|and|or|either|both|just|indeed|meant?|{ANY_OF['option_things']})\s){_X}.{_IN_BRACKETS}?\W*$"
     ),
 )
-"""Patterns of clauses that name an option after an announcement. In `vitamin C` a noun takes the letter."""
+"""Patterns of clauses that name an option after an announcement. `vitamin C` names none: C belongs to a noun."""
 _TURNED_DOWN = re.compile(
     rf"(?:\b(?:and|but|et|und|y|e)\s)?(?:{ANY_OF['turned_down']}){_DETERMINER}{_WORD}{_OPTION}(?:\W{{0,3}}(?:(?:or|nor|and|或|和)\s?)?{_WORD}{_OPTION})*",
     re.IGNORECASE,
@@ -190,7 +191,7 @@ _LABELLED = re.compile(
 _ENDS_IN_LETTER = re.compile(r"\w \([A-Z]\)\.?$")
 """The text of an option that ends in a symbol: `ampere (A)`."""
 _REJECTED, _REJECTION = (re.compile(ANY_OF[name], re.IGNORECASE) for name in ("rejections", "failures"))
-"""Predicates of an option that reject it. Those of `_REJECTION` may also be an option's own text."""
+"""Predicates that reject an option. A predicate of `_REJECTION` may also be the text of an option."""
 _REJECTED_LATER = re.compile(
     rf"{_X}.*,\s(?:but|although|though|however,?) (?:it|this|that) (?:is|was)(?: not|n['’]t)"
     r" (?:the )?(?:correct|right)\b",
@@ -302,8 +303,8 @@ def committed_choice(
 ) -> Committed | None:
     """Return the announced answer of a response, or else the option that it chooses. Used if gold is an option.
 
-    several: whether gold has several options. problem: if it asks for the wrong option, the option that is called
-    wrong is the answer.
+    several: whether gold has several options. problem: the problem's text. If the problem asks for the wrong option,
+    the option that the response calls wrong is the answer.
     """
     committed = committed_answer(response, several=several)
     if several and committed is not None and committed.form == "boxed":
@@ -327,7 +328,7 @@ def committed_choice(
         if several and EITHER.search(last_line(turned)):
             choice = Committed(choice.text.replace(", ", " or "), choice.form)
         return None if holds_in_one_case(final_part(response), choice, problem) else choice
-    # Not an answer: a letter that stands in prose, and the last line of a list of all options.
+    # A letter in prose is not an answer, and neither is the last line of a list of all options.
     if committed is None or len(letters_in(committed.text, announced=True)) == 1:
         return None
     return None if _LABELLED.match(_with_letters_marked(plain(committed.text), LETTERS)) else committed
@@ -346,9 +347,9 @@ def _labelled_below(response: str, text: str) -> frozenset[str]:
     lines, label = _plain_lines(final_part(response)), plain(text).lstrip("-•> ")
     for start in range(len(lines) - 1, 0, -1):
         above, line = lines[start - 1 : start + 1]
-        # `Answer: A` does not begin with the label A.
+        # `Answer: A` begins with an A that is not a label.
         begins = line.startswith(label) and not line[len(label) :][:1].isalnum()
-        if line.rstrip(".").endswith(label) and not begins:  # Announced in its own line.
+        if line.rstrip(".").endswith(label) and not begins:  # The answer ends the line of the announcement.
             return frozenset()
         if begins and _ANNOUNCES_BELOW.search(above):
             letters = _labels_of(lines[start:])
@@ -362,7 +363,7 @@ def _plain_lines(text: str) -> list[str]:
 
 
 def _labels_of(lines: Iterable[str]) -> list[str]:
-    """Return the letters that label the first lines, without the letters of lines that deny their option."""
+    """Return the letters that label the first lines. Lines that deny their option are left out."""
     marked = (_with_letters_marked(line, LETTERS) for line in lines)
     labelled = takewhile(_LABELLED.match, marked)
     return [line[line.index(_X) + 1] for line in labelled if not _is_denied(line)]
@@ -401,7 +402,8 @@ def _with_lists_named(line: str) -> tuple[str, dict[str, list[str]]]:
 def _instead(response: str, text: str) -> frozenset[str]:
     """Return the letters that replace an announced option: B for `Answer: C? No, B`.
 
-    A paragraph further down may begin with the retraction. Letters that it only mentions join the announced one.
+    Answer: C. ... Wait, it is B.       B: a later paragraph begins with the retraction
+    Answer: C. ... Wait, what about B?  B and C: the retraction only mentions B
     """
     label = _LABELLED.match(_with_letters_marked(plain(text), LETTERS))
     if not (letters := frozenset(label[1]) if label else letters_in(text, announced=True)):
@@ -472,13 +474,13 @@ def _announced_by_colon(text: str, letter: str, count: int) -> frozenset[str]:
 
 
 def _same_text(text: str, options: Sequence[str]) -> frozenset[str]:
-    """Return the letter of the option with this text. For `(C) Paris` the returned letter may be other than C."""
+    """Return the letter of the option with this text. A label is ignored: `(C) Paris` gives B if option B is Paris."""
     key = plain(text).casefold()
     return frozenset(chr(ord("A") + index) for index, option in enumerate(options) if plain(option).casefold() == key)
 
 
 def _answered_first(text: str, last: str, options: Sequence[str], is_list: bool) -> frozenset[str]:
-    """Return the letter in the first line, or the letter of a yes or no at the start of the first or last line."""
+    """Return the letter in the first line, or the letter of the yes or no that begins the first or the last line."""
     first = plain(text.strip().partition("\n")[0][:MAX_LINE_CHARS])
     marked = _with_letters_marked(first, len(options) or LETTERS)
     if label := _ALONE.fullmatch(marked) or (None if is_list else _LABELLED.match(marked)):
@@ -611,7 +613,7 @@ def _second_thoughts(marked: str) -> frozenset[str]:
 def _without_claims(marked: str, *, is_contrast: bool) -> str:
     """Return a text without the marks of letters that are asked for, supposed or attributed to another person.
 
-    is_contrast: whether the text has several letters, as in `not A but B`. Doubts about one letter are then ignored.
+    is_contrast: whether the text has several letters, as in `not A but B`. Then doubts about a letter are ignored.
     """
     if not may_deny(marked):
         return marked
@@ -629,14 +631,17 @@ def _without_claims(marked: str, *, is_contrast: bool) -> str:
 
 
 def _is_rejected(letter: str, text: str, options: Sequence[str]) -> bool:
-    """Tell whether the text behind a label rejects its option, at once or at its end, and is not the option's own."""
+    """Tell whether the words after a label reject the option, at their beginning or end: `B) fails, because ...`.
+
+    Words of the option itself do not count.
+    """
     option = plain(options[ord(letter) - ord("A")]).casefold() if options else text.casefold()
     is_own = option.startswith(text[: len(option)].casefold().rstrip("."))
     return bool(letter in _denied_last(text) or _REJECTED.match(text) or (_REJECTION.match(text) and not is_own))
 
 
 def _denied_last(marked: str) -> frozenset[str]:
-    """Return the letters of the last clause with letters if it denies them."""
+    """Return the letters in the last clause that has letters, if this clause denies them. The set may be empty."""
     clause = next((clause for clause in reversed(_CLAUSE_END.split(marked)) if _X in clause), "")
     return frozenset(_MARKED.findall(clause)) if _DENIED_BEHIND.search(clause) else frozenset()
 

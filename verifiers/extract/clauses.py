@@ -17,8 +17,11 @@ In these examples 5 is not stated as the answer:
     5 | flunks the test.    5 | is too few.    5 | apples too few    5 is rejected by the words after it
     答案从来不是 | 5。    没有证据表明 | 答案是5。    课本的 | 答案是5。  the same in Chinese
 
-A main clause with an asserting word (`conclude`, `fact`) and no negating word (`deny`) asserts its subordinate clause.
-So does one with two negating words. A main clause of unknown words does not.
+    main clause                                          the subordinate clause is
+    `We conclude that`: an asserting word                asserted
+    `Nobody doubts that`: two negating words             asserted
+    `I deny that`: one negating word                     not asserted
+    `The rumour that`: neither kind of word              not asserted
 
 A sentence after an answer takes it back if it calls the answer wrong, withdraws it, or only says no (`takes_back`):
 
@@ -82,7 +85,7 @@ _SENTENCES = re.compile(r"(?<=[.!?…])\s+|\n+|\s?[\[(（—–]\s?|[)）\]]")
 
 
 def disowns(before: str, after: str) -> bool:
-    """Return whether the clause around a value denies it, ascribes it to another answer, or excludes it."""
+    """Return whether the clause around a value denies or excludes the value, or gives it as another answer."""
     return _disowns(before[-MAX_CLAUSE_CHARS:].rstrip(" $\\(*{[") + " ", after[:MAX_CLAUSE_CHARS].rstrip(_ENDING))
 
 
@@ -159,7 +162,7 @@ def _is_of_another(clause: str, named: re.Match[str]) -> bool:
 
 
 def _is_unasserted(matrix: str, has_that: bool) -> bool:
-    """Return whether a clause depends on words before it that do not assert it: `I deny (that)`."""
+    """Return whether the words before a clause leave the clause unasserted: `I deny (that)`."""
     if not has_that and _CLAUSE["contact"].search(matrix) is None:
         return False
     if (subject := _CLAUSE["subject"].search(matrix)) is not None:
@@ -210,8 +213,8 @@ def affirms(before: str) -> bool:
 def takes_back(tail: str, *, is_letter: bool = False) -> bool:
     """Return whether one of the first sentences after an answer calls it wrong, withdraws it, or only says no.
 
-    is_letter: True if the answer is the letter of an option. The word `no` after a letter may be the option's text, and
-    is not read as a denial then.
+    is_letter: whether the answer is the letter of an option. After a letter, `no` is not a denial, because it may be
+    the option's text.
     """
     if _NEW_SENTENCE.match(tail) is None:
         return False

@@ -7,16 +7,16 @@ r"""Cuts off courtesies, signatures and confirmations that stand after the answe
     So x = 12.\n\nThe question asks for the boxes that are left.              -> unchanged: 12 may not be the answer
     The total is 12.\n\nThat is not right.                                    -> unchanged: it takes 12 back
 
-A sentence that is cut off has no value and no denial. It addresses the reader (`hope`, `questions`, with `I` or `you`),
-cheers, signs, or confirms the answer. Not covered: languages without a word in `patterns.toml`.
+A sentence is cut off if it has neither a value nor a denial, and addresses the reader (`hope`, `questions`, with `I` or
+`you`), cheers, signs, or confirms the answer. Not covered: languages without a word in `patterns.toml`.
 
-A response may also end with a loop or a list of sentences that differ only in their value. It commits to none of the
-values (`repeated_values`):
+A response may also end with a loop or a list of sentences that differ only in their value. Such a response does not
+commit to one of the values (`repeated_values`):
 
     The answer is (E).\nThe answer is (F).\nThe answer is (A).   -> E or F or A: a hedge
     #### 1\n#### 2\n#### 3                                      -> 1 or 2 or 3
     The answer is 5.\nThe answer is 5.\nThe answer is 5.         -> 5
-    The answer is 5.\nThe answer is 6.                           -> 6: the second of two replaces the first
+    The answer is 5.\nThe answer is 6.                           -> 6: a correction
     The answer is 5. Wait, no.\nThe answer is 6. Hmm.\nThe answer is 7. -> 7: words take each earlier answer back
     (a) The answer is 5.\n(b) The answer is 6.\n(c) ...          -> the last: the sentences answer different parts
 """
@@ -65,11 +65,11 @@ _CROSSES = frozenset("❌✗✘❎🚫🤔❓❔👎☒")
 """Ornaments that deny or doubt an answer. They are not cut off."""
 
 MAX_REPEATED_CHARS = 120
-"""Maximum number of characters of a repeated sentence before its value. Two copies may be twice as far apart."""
+"""The longest repeated sentence before its value, in characters. The copy before it may be twice as far away."""
 MIN_VALUES = 3
 """Minimum number of different values in a loop or a list. Two values are a correction."""
 MAX_ASIDE_CHARS = 3
-"""Maximum number of characters next to the value of a repeated sentence. In `So 5 does not fit` there are more."""
+"""Maximum number of characters that a repeated sentence may have after its value. `So 5 does not fit` has more."""
 MAX_REPEATED = 64
 """Maximum number of repeated sentences that are read, counted from the end."""
 

@@ -1,7 +1,7 @@
 r"""Finds the answer that a response commits to, for the verifiers (`committed_answer`).
 
 The forms are, from the strongest: boxes, tags, announcements, an answer alone, and the conclusion of the last line.
-Each form is looked for in every part of a response that may hold its answer.
+Each form is searched in every part of a response that may hold the answer.
 
 `answering_parts` drops the thinking, cuts a response where it goes on to another problem, and gives all announcements
 of answers the same marks:
@@ -473,7 +473,7 @@ def _as_list(contents: Iterable[str]) -> str:
 
 
 def _parts_of_answer(text: str, boxes: list[_Box], count: int) -> list[str] | None:
-    """Return the contents of all boxes, or of those below the summary, if exactly `count` of them differ. Else None."""
+    """Return the contents of all boxes, or of the boxes below a summary, if these are `count` different ones."""
     summary = max((match.end() for match in _SUMMARY.finditer(text[:MAX_SCANNED_CHARS])), default=0)
     for start in (0, summary):
         parts = {content_key(box.text): box for box in boxes if box.start >= start}
@@ -525,13 +525,13 @@ MAX_TRIED = 8
 _LATER_ANSWER = re.compile(ANY_OF["later_answers"], re.MULTILINE)
 """An announcement that replaces a box before it: `Answer:` or `####` at the beginning of a line."""
 _JOINED = re.compile(r"\b(?:and|or)\b|[,和或]")
-"""A sign of several values in one answer."""
+"""A sign that an answer has several values."""
 _PAIRS = (("'", "'"), ('"', '"'), ("“", "”"), ("‘", "’"), ("«", "»"), ("「", "」"), ("[[", "]]"), ("<<", ">>"))
 """Quotes and brackets that may enclose an answer."""
 _WRAPS = frozenset("'\"“‘«「[<→⇒➜➡👉")
 """First characters of an answer that is enclosed or begins with an arrow."""
 _NESTED = re.compile(r"[,\[\]'\"“”‘’«»「」<>]")
-"""Characters that may not be inside such an enclosure."""
+"""Characters that an answer in quotes or brackets must not have."""
 MAX_HASHES = 16
 """Maximum number of `####` that are examined, counted from the end. Stops a response that consists of `####`."""
 _HASHES = re.compile(r"####(?!#)[ \t]{0,8}(\S.{0,400})")
@@ -616,7 +616,7 @@ def holds_in_one_case(part: str, committed: Committed, problem: str | None) -> b
 
 
 def _unannounced(part: str, several: int, problem: str | None) -> Committed | None:
-    """Return the conclusion of a text that announces nothing, as it stands before courtesies and explanations."""
+    """Return the conclusion of a text without an announcement. It stands before courtesies and explanations."""
     if committed := _answered_first(part, problem) or _at_end(without_explanations(part), problem):
         return committed
     shorter = without_closings(part)
@@ -703,7 +703,7 @@ def _in_json(part: str) -> Committed | None:
 def _in_numbered_lines(part: str, several: int) -> str | None:
     """Return the last lines if they number as many parts as gold has values.
 
-    The lines stand alone or below an announcement, as here. `The values that fail are:` is not an announcement.
+    The lines stand alone, or below an announcement, as here. `The values that fail are:` does not announce an answer.
 
     The answers are:
     (a) 900
@@ -753,7 +753,7 @@ def _cells(row: str) -> list[str]:
 
 
 def _taken_back(announcement: str, narrowed: str | None) -> str | None:
-    """Return the value that replaces the first value of an announcement: the 6 of `Answer: 5? No: 6`."""
+    """Return the value that replaces the announced one: 6 for `Answer: 5? No: 6`."""
     end = announcement.find(narrowed) + len(narrowed) if narrowed and narrowed in announcement else 0
     return retraction(announcement[end:], narrowed) if end else None
 
@@ -802,7 +802,7 @@ def _bare(part: str) -> Committed | None:
 
 
 def _committed(answer: str | None, form: str) -> Committed | None:
-    """Return an answer without the marks around it, or None if it is empty or denies itself (`not 5`)."""
+    """Return an answer without the marks around it, or None for an empty answer and for a denial (`not 5`)."""
     text = (answer or "").strip(MARKS)
     if text and (text[0] in _WRAPS or not text[-1].isascii()):
         text = _unwrapped(text)
@@ -835,8 +835,8 @@ def _unwrapped(text: str) -> str:
 def after_hashes(text: str) -> str | None:
     """Return the answer after the last `####`.
 
-    On the last line, any text is an answer. Further up, a plain number is an answer; any other text has to be one
-    value, with no other value below it:
+    On the last line, any text is an answer. Further up, only a plain number is an answer, or one value that no other
+    value follows:
 
     #### Step 2                                   a heading
     #### 42 dollars\nThat is all.                 42 dollars

@@ -68,7 +68,7 @@ _DENIED_LATER = re.compile(
     r"(?:not (?:correct|right|true|valid)|incorrect|wrong|false)\b|(?:所以|因此|故).{0,12}(?:不正确|错误?|不对|不成立)",
     re.IGNORECASE,
 )
-"""Words that deny a verdict which says that something is right."""
+"""Words that take back a verdict of `right`: `_TAKEN_BACK`, or a conclusion such as `so it is wrong`."""
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\W[A-J]\.)[*_]{0,3}\s+(?=[A-Z*(])")
 """The end of a sentence. The point of a label such as `A.` does not end one."""
 _OR_ANOTHER = re.compile(
@@ -79,7 +79,7 @@ _OR_ANOTHER = re.compile(
 
 
 def behind(text: str, answer: str) -> str:
-    """Return the part of a text after the last place where an answer stands as a word of its own."""
+    """Return the part of a text after the last occurrence of an answer as a whole word."""
     return re.split(rf"(?<!\w){re.escape(answer)}(?!\w)", f"\n{text}", flags=re.ASCII)[-1] if answer in text else ""
 
 

@@ -49,7 +49,7 @@ _MARKUP = r"[\s$\\(\[*_{}\"“”«»]{0,6}"
 _WORD_START = r"(?:(?<![A-Za-z])(?=[A-Za-z])|^|(?=[^\x00-\x7f]|\\|n['’]t))"
 """A position where an alternative may begin: about a fifth of all positions, which saves time."""
 _BOUNDARY = re.compile(r"(?:^|(?<=[|:>]))\\b")
-"""The mark `\\b` at the beginning of an alternative. `_WORD_START` replaces it."""
+"""A word boundary at the beginning of an alternative. It is replaced by `_WORD_START`."""
 _CAPITAL = re.compile(r"(?<![\\?])[A-Z]")
 
 
@@ -231,7 +231,7 @@ def contrasted(sentence: str) -> str | None:
 
 
 def affirmed_last(sentence: str) -> str:
-    """Return the last clause that affirms its value after others denied theirs: `5 works` of `4 fails, 5 works`.
+    """Return the last clause that affirms a value after clauses that deny one: `5 works` for `4 fails, 5 works`.
 
     Other sentences are returned whole.
     """
@@ -307,7 +307,7 @@ def is_attributed(lead: str, *, framed: bool = True) -> bool:
 
 
 def _is_negated(clause: str) -> bool:
-    """Return whether a negation further up in the clause denies its value: `none of them is`, `we don't get`.
+    """Return whether a negation earlier in the clause denies the value: `none of them is`, `we don't get`.
 
     The subject has to be a pronoun (`we don't`) or negative itself (`none`). Two sentences that affirm: `those who do
     not play are 5`, `it is not hard to see that it is 5`.
@@ -389,7 +389,7 @@ def is_bound(before: str) -> bool:
 
 
 def is_mere_subject(sentence: str, value: str) -> bool:
-    """Return whether a value is only the subject of another statement and not the answer: `x = 5 is forbidden`."""
+    """Return whether a value is only the subject of another statement: `x = 5 is forbidden`."""
     figures = _UP_TO_FIGURES.match(value)
     before, _, after = sentence.rpartition(figures[0] if figures else value)
     after = after.lstrip("$*)\\")

@@ -5,7 +5,8 @@
     A. True.  B. False.  C. True.  D. False.                              -> none, unless gold has several letters
     Only C is wrong.                                                      -> C, if the problem asks for the wrong one
 
-A verdict stands at the beginning or the end of an option's text. If these two contradict each other, neither counts.
+A *verdict* is a word that calls an option true or false. It stands at the beginning or the end of the option's text. If
+the first and the last verdict on an option contradict each other, neither counts.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import unicodedata
 MAX_JUDGED_CHARS = 8_000
 """Maximum number of characters at the end of a text that are searched for verdicts."""
 MIN_JUDGED, MIN_ALIKE = 2, 3
-"""At least MIN_JUDGED options must have a verdict if the problem is known, and at least MIN_ALIKE if it is not."""
+"""Minimum number of options with a verdict: MIN_JUDGED if the verifier has the problem's text, else MIN_ALIKE."""
 
 _WRONG = (
     r"(?:not|n['’]t|never) (?:correct|true|right|valid|accurate)|incorrect|false|wrong|untrue|invalid|inaccurate"
@@ -77,8 +78,8 @@ def asks_for_wrong(problem: str) -> bool:
 def with_turned_verdicts(text: str) -> str:
     """Return an answer with reversed verdicts, for a problem that asks for the wrong option.
 
-    `C is wrong` becomes `C is correct`, since it names C as the answer. A line that calls no option wrong does not
-    change, because in such a line `C is correct` already names C as the answer.
+    C is wrong.       -> C is correct.      C is the answer
+    C is correct.     -> unchanged          a line without `wrong` already names the answer
     """
     start = max(0, len(text) - MAX_JUDGED_CHARS)
     if IS_WRONG.search(text, start) is None:
@@ -120,8 +121,8 @@ def judged(text: str) -> tuple[dict[str, bool], bool]:
 def judged_letters(text: str, problem: str | None, *, several: bool) -> frozenset[str] | None:
     """Return the letters that the verdicts on all options choose.
 
-    Return None if there are no such verdicts, and an empty set if they choose no letter. Several letters are returned
-    only if gold has several (`several`) and the problem is known. Otherwise the set is empty too.
+    several: whether gold has several letters. Only then, and only with the problem's text, several letters are
+    returned. The set is empty if the verdicts leave the choice open. The result is None if too few options have one.
     """
     verdicts, is_last = judged(text)
     if not is_last or len(verdicts) < (MIN_ALIKE if problem is None else MIN_JUDGED):

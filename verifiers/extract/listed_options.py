@@ -177,7 +177,7 @@ def spoilt_options(prompt: str) -> str | None:
 
 
 def _rises(labels: list[_Label]) -> bool:
-    """Tell whether labels start with A, each equals the one before it or is the next letter, and not all are equal."""
+    """Tell whether labels rise from A by single steps, with repeated letters allowed: A, B, B, C."""
     if len(labels) < MIN_OPTIONS or labels[0].letter != "A":
         return False
     steps = [ord(after.letter) - ord(label.letter) for label, after in pairwise(labels)]

@@ -76,7 +76,7 @@ class _NoObject(Exception):
 
 
 def answer_in_json(text: str) -> str | None:
-    """Return the answer that a text states as one JSON object, or None if it is not such an object."""
+    """Return the answer of a text that is one JSON object, or None for any other text."""
     if len(text) > MAX_CHARS:
         return None
     if fence := _FENCE.match(text):
@@ -93,7 +93,7 @@ def answer_in_json(text: str) -> str | None:
 def answer_in_box(text: str) -> str | None:
     """Return the answer in a JSON object that LaTeX typesets in a box, or None if the text is not such an object.
 
-    An object without an answer gives an empty text. If it has braces, it gives None: it may be the answer itself.
+    An object without a field for the answer gives an empty text. With braces it gives None: it may be the answer.
     """
     if len(text) > MAX_CHARS or ('"' not in text and "'" not in text):
         return None

@@ -1,4 +1,4 @@
-"""Finds gold in a response of one sentence that otherwise only repeats the words of the problem, in any language.
+"""Finds gold in a response of one sentence whose other words all come from the problem, in any language.
 
     Problem                          Response                             Gold and result
     When did Ann Lee die?            Ann Lee died on 5 November 2022.     November 5, 2022: found
@@ -11,7 +11,7 @@
     What kind of angle is formed?    Right angle                          right: found before a noun of the question
     Ann's son left. When did she go? Ann left on 5 November 2022.         not found, the question has no `left`
 
-A sentence with a word or sign that is neither in the question nor in gold may deny or doubt gold, and is not read. A
+A sentence is not read if it has a word or sign that neither the question nor gold has, since it may deny gold. A
 sentence that leaves out a later word of the question is not read either.
 """
 
@@ -47,7 +47,7 @@ _LINKS = frozenset(
 _PLACE_WORDS = frozenset("in at on v ve na w we en à au a im am em no na nel nella".split())
 """Words before a place."""
 _BOUNDS = frozenset("by from to as of for do od z ze k von zu de da dal".split())
-"""Words before a date that is only the beginning or the end of a time."""
+"""Words before a date that begins or ends a period: `until`, `from`."""
 _AUXILIARIES = frozenset("did does do is was are were has have had can could will would should may might".split())
 _CONJUNCTIONS = frozenset("a o y e i u and or und et".split())
 _ASKS_OBJECT = frozenset("whom wen wem koho komu kým čím kogo кого кому кем a à an con de by to with".split())
@@ -80,11 +80,11 @@ _DAY = re.compile(r"\d{1,2}\W{1,2}(?:[^\W\d]{1,2}\s)?[^\W\d]{3,}\W{1,2}(?:[^\W\d
 _COMMON_LETTERS = 4
 """Number of letters at the start that the forms of a word share: `died`, `dies`."""
 _ENDING_LETTERS = 3
-"""Maximum number of further letters in each form of a word."""
+"""Maximum number of letters after the common ones (`_COMMON_LETTERS`) in each form of a word."""
 
 
 def restated_gold(response: str, gold: str, problem: str, is_same_day: Callable[[str], bool]) -> str | None:
-    """Return the words of a response that are gold if its only sentence otherwise repeats the problem, or else None.
+    """Return the words for gold in a response of one sentence whose other words repeat the problem. Otherwise None.
 
     is_same_day: tells whether a text is the same day as gold.
     """

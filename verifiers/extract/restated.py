@@ -1,13 +1,14 @@
-r"""Reads the answer from sentences that repeat the problem, and removes sentences that explain the answer.
+r"""Rewrites the last sentences of a response, so that the value in them is found. (`affirms` finds a yes or no.)
 
     Response                                                            Result
-    Nike had current assets of $16,525 million at the end of 2019.      ... $16,525 million at the end of X., if the
-                                                                        problem names 2019
+    Nike had assets of $16,525 million in 2019.                         Nike had assets of $16,525 million in X.
+                                                                        (the problem has 2019)
     The ratio is 1.73. This is calculated by dividing 26 by 15.         The ratio is 1.73.
     The ratio is 26/15. This is found to be 1.73.                       unchanged: the last sentence has a result
     There are three objects left on the table.                          There are 3 objects left on the table.
     还剩四分之三。                                         还剩 3/4。
-    Crimson is not the minimum.                                         no, for "Is Crimson the minimum?"
+    Crimson is not the minimum.                                         no
+                                                                        (the problem is "Is Crimson the minimum?")
 
 A number of the problem is found only in the same spelling: `two thousand` does not match 2,000.
 """
@@ -127,7 +128,7 @@ def with_counts(text: str, problem: str | None) -> str | None:
 
 
 def with_chinese_numbers(text: str) -> str | None:
-    """Return the last line with Chinese fractions, percentages and totals in digits, or None if it has none of them."""
+    """Return the last line with Chinese fractions, percentages and totals in digits. None if it has none of these."""
     line = text[-MAX_TAIL_CHARS:].rstrip().rpartition("\n")[2]
     digits = _CHINESE_TOTAL.sub(_total_in_digits, _CHINESE_PARTS.sub(_in_digits, line))
     return None if digits == line else digits
@@ -157,10 +158,10 @@ def _total_in_digits(match: re.Match[str]) -> str:
 
 
 def affirms(problem: str, response: str) -> bool | None:
-    """Return True if a response answers yes by repeating the question as a statement, and False if it negates it.
+    """Return True if a response repeats the question as a statement (yes), and False if it denies the statement (no).
 
     Only the first and the last sentence are read. Return None if neither repeats the question, or if they contradict
-    each other. The words have to keep their order, because "A is greater than B" is not "B is greater than A".
+    each other. The words have to keep their order: "A is greater than B" does not answer "Is B greater than A?".
     """
     questions = dict.fromkeys(_ASKED.findall(problem[-MAX_TAIL_CHARS:]))
     if len(questions) != 1 or len(response) > MAX_PROBLEM_CHARS or _SECOND_THOUGHT.search(response):
@@ -205,7 +206,7 @@ def restatement(text: str, problem: str) -> str | None:
 
 
 def repeats_comparison(text: str, value: str, problem: str) -> bool:
-    """Return whether the last sentence only repeats a difference of the problem, which does not ask for one.
+    """Return whether the last sentence only repeats a difference that the problem states and does not ask for.
 
     "... got 24 more. How many apples has it now?"      There are 24 more than before.      True
     """

@@ -6,7 +6,7 @@ r"""Reads a name that the last line states as the answer: alone in bold, or afte
     It may have been **Tom Watson**.           -> None: in doubt
     His rival was Tom Watson.                  -> None: the problem does not speak of a rival
 
-A name is not read if it is denied, doubted or supposed, if its sentence is a question, or if there are two.
+A name is not read if it is denied, doubted or supposed, if its sentence is a question, or if the line has two names.
 """
 
 from __future__ import annotations
@@ -137,9 +137,9 @@ def bold_words(response: str) -> str | None:
 
 
 def bold_beside(response: str, answer: Committed | None) -> str | None:
-    """Return the words in bold of the last line, unless the response commits to another answer of their kind.
+    """Return the words in bold of the last line, or None if the response commits to another answer.
 
-    If the other answer is announced, words in bold beside it do not count.
+    A guessed answer of another kind does not count: a number, if the bold words are a name.
     """
     words = bold_words(response)
     if words is None or answer is None or (len(words) > 1 and words in answer.text):

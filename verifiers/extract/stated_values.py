@@ -5,8 +5,8 @@ r"""Finds the value that a sentence states.
     The total is 120 km after 2 hours.                -> 120 km: the value right after the last `is`, `=`, 是, ...
     Therefore x = 2 or x = 3.                         -> x = 2 or x = 3: for one gold answer this is a hedge
     5 + 6 = **11** apples for 2 children.             -> 11: bold text comes first
-    There are 5 apples and they cost 6 dollars.       -> nothing: two clauses with one value each
-    She paid 3 for 2 apples.                          -> nothing: two values, and no hint which one is meant
+    There are 5 apples and they cost 6 dollars.       -> nothing: two clauses with a value
+    She paid 3 for 2 apples.                          -> nothing: either value may be meant
     The answer is not 5.                              -> nothing
 
 A value is a number, a term of numbers (`3/4`, `2√3`), a bracket with numbers, a relation (`x > 5`) or a formula between
@@ -172,7 +172,7 @@ def has_value(text: str) -> bool:
 
 
 def may_deny(text: str, *, framed: bool = True) -> bool:
-    """Tell whether `text` has a word that may deny, doubt or condition a value. Such texts need a closer look.
+    """Tell whether `text` has a word that may deny or doubt a value, or make it conditional.
 
     framed: include words of sentences that mention a value without answering with it.
     """
@@ -194,7 +194,7 @@ def only_announces(text: str) -> bool:
 
 
 def is_prose(text: str) -> bool:
-    """Tell whether `text` is a sentence, and not only a value with its unit."""
+    """Tell whether `text` is a sentence. A value with its unit is not."""
     return word_count(text) > MAX_PLAIN_WORDS or bool(_CJK_WORDS.search(text))
 
 

@@ -35,7 +35,7 @@ Without an announcement, the last line is read (`last_expression`, `conclusion`)
     x = -3 fails, hence x = 8.            (the value of the last concluding clause)                  8
     So there is no solution.                                                                         no solution
 
-Only one value is read, and only from the last line. A response gains nothing by naming several values. Not covered:
+Only one value is read, and only from the last line, so a response gains nothing by naming several values. Not covered:
 lines further up, lines of code and of tables.
 
 An answer may be taken back after its announcement (`retraction`):
@@ -49,7 +49,7 @@ An answer may be taken back after its announcement (`retraction`):
     Answer: 5. No further step is needed.   -> 5: nothing is taken back
 
 Weak words (`no`, `wait`) take an answer back only if another value follows at once. Strong words (`scratch that`) need
-no other value. Not covered: an answer that is taken back further down. There, only a new announcement replaces it.
+no other value. Not covered: words further down. An answer is replaced there only by a new announcement.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ _CONFIRMED_LATER = re.compile(
 )
 """Words of a second thought that confirms the answer."""
 _PLAIN_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
-"""A word outside of commands. A new value with such a word, as `12 than 11`, is not accepted."""
+"""A word outside of commands. A text with such a word, `12 than 11`, is not accepted as a new value."""
 _WEAK_AGAIN = re.compile(
     rf"(?:[\s,.:;!…—–(（，。]|(?:{_WEAK}|{_STRONG}|it(?:'s| is)|the answer(?: is)?"
     r"|i (?:meant|mean)|make that|that|应该|答案|是|为))*",
@@ -310,7 +310,7 @@ def retraction(tail: str, answer: str | None) -> str | None:
 
 
 def _unless_taken_back(value: str, remainder: str, replaced: str) -> str:
-    """Return the new answer `replaced`, or the answer that replaces this one in turn: `No: 15? No: 16`."""
+    """Return the new answer `replaced`, or a still later one that replaces it: 16 for `No: 15? No: 16`."""
     later = retraction(remainder, value) if remainder else None
     return later if later is not None and _is_all(remainder, later) else replaced
 
@@ -345,7 +345,7 @@ def is_withdrawn(tail: str, answer: str) -> bool:
 
 
 def _is_all(remainder: str, later: str) -> bool:
-    """Tell whether a text only retracts: `Scratch that.` and `No, 7.`, but not `No, 5 is excluded.`"""
+    """Return True for a text that only retracts, `Scratch that.` or `No, 7.`, and False for `No, 5 is excluded.`"""
     rest = remainder.rpartition(later)[2] if later else ""
     return not rest.strip(stated_values.MARKS + " ,.:;!)") and not _PLAIN_WORD.search(later)
 
@@ -360,8 +360,8 @@ def _value_of(text: str) -> str | None:
 
 
 Announcement: TypeAlias = tuple[str, str]
-"""The text after an announcement, on its line or the next, and the sentence that announces. The sentence is empty if it
-has no word that could deny the answer."""
+"""The text after an announcement, and the sentence around the announcement, which may deny the answer. The sentence is
+"" if it has no word of denial."""
 
 
 def announced(text: str) -> Iterator[Announcement]:
@@ -391,7 +391,7 @@ def announced(text: str) -> Iterator[Announcement]:
 
 
 def _on_line(line: str, match: re.Match[str], answer: str) -> Iterator[Announcement]:
-    """Yield the announcement of a line unless it is denied, conditional, or attributed to another person."""
+    """Yield the announcement of a line, unless the line denies it, makes it conditional or attributes it."""
     if _is_quoted(line, match.start(), match.end()):
         return
     before, statement = sentence_around(line, match.start())

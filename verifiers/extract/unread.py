@@ -11,9 +11,9 @@ r"""Tells responses with an unread answer from responses without an answer.
     7       ... Together seventy-two dollars it is.        False
     C       ... 综上，选项为 C 项。                           True
 
-These tests do not change the score: an unread answer scores 0, as a wrong answer does. Their counts show whether a
-verifier misses a form of answers. A gold of one digit often stands at the end of a response by chance. `unread_tally`
-therefore also counts how often the gold of another row stands there.
+These functions do not change the score: an unread answer scores 0, as a wrong answer does. Counts of their results show
+whether a verifier misses a form of answers. A gold of one digit often ends a response by chance. `unread_tally`
+therefore also counts responses that end with the gold of another row.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ MAX_GAMMA = 1e6
 
 
 MAX_KNOWN_RATIONALS = 512
-"""Maximum number of rationals cached for each precision. Their numerators and denominators are below this number."""
+"""Maximum number of rationals that are cached for each precision. Only rationals with smaller parts are cached."""
 
 MAX_DEGREE = 10**6
 """Roots of this degree or a higher one are computed as general powers."""
@@ -506,7 +506,7 @@ class Evaluator(Arithmetic):
         raise Unsupported(node.name)
 
     def _unknown_value(self, name: str, args: list[Ball]) -> Ball:
-        """Return a pseudorandom value of an unknown function, which depends only on its name and its arguments.
+        """Return a pseudorandom value of an unknown function. It depends only on the function's name and arguments.
 
         So f(a+b) equals f(b+a), but not f(a) + f(b).
         """

@@ -124,7 +124,7 @@ def same_value(gold: Node, answer: Node) -> Sameness:
 
 
 def _same_numbers(gold: Node, answer: Node) -> Sameness:
-    """Compare constants by their leading digits. If these agree or are too many, also compare modulo a prime."""
+    """Compare constants by their leading digits. If the digits agree or are too many, also compare modulo a prime."""
     try:
         same = _in_reals_or_complex(lambda complex_: _agree_at(gold, answer, {}, complex_, CONSTANT_BITS))
     except TooLarge:

@@ -4,9 +4,8 @@ r"""Named functions of numbers: Bessel functions, polylogarithms, exponential in
     J_0(1)              ->  \namedbesselj(0,1)        one letter with a subscript, if gold uses it as a function
     I_0(1-e^{-2})       ->  not changed: a product, such as an intensity times a bracket
 
-`with_named_functions` rewrites the text for the reader, and mpmath computes the values. Gold uses a letter as a
-function if it applies the letter to a whole number or applies it twice. Gold must never write the letter without
-brackets (`letters_used`).
+`with_named_functions` rewrites the text for the reader, and mpmath computes the values. A letter is a function if gold
+applies it to a whole number, or applies it twice, and never writes it without brackets (`letters_used`).
 
 Not covered: functions of variables, letters without a subscript, and elliptic integrals, whose argument may be the
 modulus or the parameter.

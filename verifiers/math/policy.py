@@ -4,9 +4,9 @@ The policy decides questions that mathematics alone does not, with one option fo
 row sets options in its `verifier_args`, and `equivalent` takes them as keywords. The text of the problem sets some of
 the remaining options (`policy_for`), for example if it asks for a percentage, a ratio, or an order.
 
-The budget of a verdict is a number of steps of about a microsecond. A function takes the steps of its work from the
-budget before it begins (`charge`); `Spent` is raised if too few are left. Separate limits would multiply, as in a sum
-of sums. A count of steps gives the same verdict on every machine, but a clock does not.
+The budget of a verdict is a number of steps of about a microsecond. Before its work, a function takes the steps of the
+work from the budget (`charge`). `Spent` is raised if too few are left. Separate limits would multiply, as in a sum of
+sums. A count of steps gives the same verdict on every machine, but a clock does not.
 
 A cached result (`remembered`) costs its steps at each use, so no verdict depends on earlier ones. Outside of a verdict
 there is no limit.
@@ -67,13 +67,17 @@ class Policy:
     """The rules by which two answers are the same. The defaults fit most data sets of mathematics."""
 
     rounding: bool | Literal["measured"] = True
-    """true: gold is rounded if it has two decimals or more, or one decimal and three digits or more. An exact answer
-    matches if it rounds to gold or is truncated to it. A decimal answer matches if it rounds to gold and has two places
-    more. A gold that is an integer, a fraction or a radical is exact.
-    measured: a gold with a point, a power of ten or a unit is a measured number. An answer of two significant digits or
-    more may differ from it by 1 %. A decimal matches a whole gold of three digits if it rounds to gold. A decimal of
-    three digits matches a fraction or a root.
-    false: no gold is rounded."""
+    """Whether gold may be a rounded number. These answers match:
+
+        rounding    gold        answer
+        true        21.93       307/14: an exact value that rounds to gold, or is truncated to it
+        true        21.93       21.9312: a decimal that rounds to gold, with two decimals more
+        measured    0.85 m      0.849 m: 1 % apart, because gold has a point, a power of ten or a unit
+        measured    138         138.2: a decimal that rounds to a whole gold of three digits
+        measured    1/3         0.333: a decimal of three digits for a fraction or a root
+
+    With true, a gold is rounded if it has two decimals or more, or one decimal and three digits or more. With measured,
+    an answer needs two significant digits. With false, no gold is rounded."""
     decimals: int | None = None
     """Numbers must agree only to this many decimals."""
     tolerance: float | None = None
@@ -84,11 +88,11 @@ class Policy:
     """convert: either side may leave out its unit, and a different unit is converted: 5 cm is 50 mm. strict: if gold
     has a unit, the answer needs one. ignore: only the numbers are compared."""
     letters: Literal["auto", "units", "variables"] = "auto"
-    """The meaning of the letter in a gold of `5T`. auto: a unit after a blank (`5 T`) or if the answer has a unit, else
-    a variable. units: always a unit, so that 5 matches. variables: always a variable."""
+    """The meaning of T in a gold of `5T`. units: a unit, so that 5 matches. variables: a variable. auto: a unit after a
+    blank (`5 T`), if the answer has a unit, or if the problem's text has no variable T; else a variable."""
     percent: Literal["value", "either"] = "value"
-    """value: 50% is 0.5, so that 50% does not match a gold of 50. A gold of 50% matches 50. either: N% also matches
-    N."""
+    """value: 50% is 0.5 and does not match a gold of 50. If gold is 50%, the answers 50 and 0.5 match. either: 50% also
+    matches a gold of 50."""
     degrees: Literal["convert", "strict"] = "convert"
     """convert: 30 degrees is pi/6. strict: degrees match only degrees."""
     order: Literal["auto", "ordered", "unordered"] = "auto"
@@ -114,7 +118,7 @@ class Policy:
     if the problem is about physics."""
     comma: Literal["auto", "decimal", "answers"] = "auto"
     """decimal: gold and answers have decimal commas: 2,25 is 2.25, and 1.234 may be 1234. Answers may also have points.
-    answers: the same for answers only, while gold has a point. auto: the other side shows the meaning of a comma."""
+    answers: answers have decimal commas, and gold has points. auto: the other side shows the meaning of a comma."""
     options: tuple[str, ...] = ()
     """The texts of the options, if gold is the letter of an option. The text of this option is then also right."""
 
@@ -140,7 +144,7 @@ def parse_policy(arguments: Mapping[str, Any]) -> Policy:
 
 @lru_cache(maxsize=256)
 def _checked_policy(options: tuple[tuple[str, Any], ...]) -> Policy:
-    """Return the policy with these options, which are hashable so that it can be cached. Raises ConfigError."""
+    """Return the policy with these options. They are hashable, so that it can be cached. Raises ConfigError."""
     known = _ALLOWED
     mistakes = []
     for name, value in options:
@@ -179,7 +183,7 @@ _ALLOWED: dict[str, tuple[Any, str]] = {
         "a list of at most 26 texts",
     ),
 }
-"""Maps an option to the check of its value, and to the allowed values in words, for the message."""
+"""Maps an option to a check of its value, and to the allowed values in words."""
 
 
 class Spent(Exception):
@@ -210,7 +214,7 @@ def seconds_left() -> float:
 
 
 def digit_steps(bits: int) -> int:
-    """Return the steps of one operation on rationals of this many bits, including their reduction."""
+    """Return the steps of one operation on rationals of this many bits, and of reducing the result."""
     return 1 + bits * bits // 1_000_000
 
 
@@ -265,7 +269,7 @@ def remembered(maxsize: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
 
 
 class Sameness(NamedTuple):
-    """The outcome of a comparison: whether two sides are the same, and the rung (kind of comparison) that decided."""
+    """The outcome of a comparison: whether two sides are the same, and the kind of comparison (*rung*) that decided."""
 
     same: bool | None
     """None if the rung could not decide."""
@@ -338,14 +342,14 @@ def _is_of_physics(problem: str) -> bool:
 
 
 def _has_variable(problem: str, letters: str) -> bool:
-    """Tell whether a problem uses one of the letters as a variable, which does not follow a number.
+    """Tell whether a problem uses one of the letters as a variable. A letter after a number is not a variable.
 
-    Only the formulas of the problem are searched, or its whole text if it has none.
+    Only formulas are searched, or the whole text of a problem without formulas.
     """
     text = "".join(_FORMULA.findall(problem)) if "$" in problem or "\\(" in problem else problem
     return any(re.search(rf"(?<![A-Za-z\\\d])(?<!\d\s){letter}(?![A-Za-z])", text) for letter in letters)
 
 
 def _asks_for_parts(problem: str, gold: str) -> bool:
-    """Tell whether a gold such as `5; 7` answers parts (a) and (b) of the problem, so that its order matters."""
+    """Tell whether gold answers parts (a) and (b) of the problem, as `5; 7` does. Then the order matters."""
     return ";" in gold and _PARTS.search(problem) is not None

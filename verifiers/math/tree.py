@@ -33,7 +33,7 @@ _NO_NAMES: frozenset[str] = frozenset()
 CACHED_FACTS = 1_024
 """The number of nodes whose facts are cached. The cache keeps their whole subtrees in memory."""
 COORDINATES = frozenset({"x", "y", "z"})
-"""Labels that matter, because they make a value the equation of a line: x=5 is not y=5."""
+"""Labels that may not be ignored: the lines x=5 and y=5 differ."""
 LETTER_CONSTANTS = frozenset({"e", "i"})
 """Constants that may also be variables."""
 NATURALS_ONLY = "naturals"

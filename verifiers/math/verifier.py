@@ -18,9 +18,9 @@ notation has several readings (`1,234`, `1/2x`, `5m`), the usual one is tried fi
 problem's text: it may list options, ask for a direction, or count in millions.
 
 There is no score if gold cannot be read or exceeds the budget of work. An answer earns 0 if it is missing, cannot be
-read, exceeds the budget, or leaves an integral to be computed where gold has none. So a trained model cannot avoid hard
-problems. The reason is `unread` if the response ends with a value in an unknown form, or if gold stands at its end but
-another value was extracted.
+read, exceeds the budget, or leaves an integral to be computed where gold has none. (Without a score, a model in
+training could avoid hard problems by such answers.) The reason is `unread` if the response ends with a value in an
+unknown form, or if gold stands at its end but another value was extracted.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from typing import Any, ClassVar
 
 from gmpy2 import mpq
 
-from truegold.verifiers.checked import checked, checked_class
+from truegold.verifiers.checked import checked
 from truegold.verifiers.decimal_commas import with_points
 from truegold.verifiers.extract import (
     GUESSED,
@@ -122,7 +122,7 @@ from truegold.verifiers.verdict import NO_INFO, Reason, Verdict
 from truegold.verifiers.written_numbers import plain_number, roman_number
 
 _UNSURE = re.compile(r"\b(?:maybe|perhaps|possibly|probably|either|(?:not|un) ?sure|alternatively|guess)\b", re.I)
-"""Words of doubt. If one is near the end of an answer in prose, no value of the prose counts."""
+"""Words of doubt. If an answer in prose has such a word near its end, no value in the answer counts."""
 _ANNOUNCED = frozenset({"boxed", "answer_tag", "hashes", "phrase"})
 """Forms of extraction that announce an answer. A sentence that merely ends with a number announces nothing."""
 MIN_PROSE_CHARS = 200
@@ -271,9 +271,9 @@ def _compare_unread(answer_text: str, gold_text: str, extracted: str, gold: str,
 
 
 def are_other_ranges(gold: str, answer: str) -> bool:
-    """Tell whether gold is one or more ranges that the answer does not have.
+    """Tell whether gold is a range, or several, and the answer has other ends: `9-11` and `(11-13)`.
 
-    `9-11` and `(11-13)` are not read as differences, and `-2` does not answer `9-11`.
+    As differences both would be -2. A single number, such as -2, does not answer `9-11` either.
     """
     first, second = (
         [_RANGE.fullmatch(part.strip("()[] ")) for part in _RANGES_APART.split(text)] for text in (gold, answer)
@@ -614,7 +614,7 @@ _VERB_ENDING = re.compile(
     r"(?<=[一-鿿]{2})(?:し(?:た|て(?:いる|います)|ました|ます)|する|です|でした|だ|だった|である|了)[。.]?$"
     r"|(?<=[가-힣]{2})(?:했다|했습니다|하였다|하였습니다|한다|합니다|입니다|이다)[。.]?$"
 )
-"""The ending of a noun that is made a verb, `減少した`: as an answer it means the noun, 減少."""
+"""The ending of a verb that is made of a noun. The answer `減少した` means its noun, 減少."""
 _MAY_BE_CHOICE = re.compile(r"[\[$\s]*(?:\\[a-z]{4,6}\s*\{\s*)*\(?\s*(?:\\[a-z]{4,6}\s*\{\s*)*[A-J](?![A-Za-z])")
 r"""The start of a gold that may be the letter of an option: `(B)`, `\text{B}`."""
 RESPONSES = Policy(percent="either")
@@ -637,18 +637,18 @@ _LAYOUT_BUT_LINES = re.compile(
     r"\\(?:begin|end)\{(?:align\w*|gather\w*|split)\*?\}|&|\\text\s?\{[\s.]*\}|\$\$|(?<!\\)\\[\[\]]"
 )
 _LAYOUT = re.compile(rf"{_LAYOUT_BUT_LINES.pattern}|\\\\")
-"""The layout of a displayed formula, with a full stop in it."""
+"""Commands that lay out a displayed formula, and its line breaks."""
 _GROUP = re.compile(r"\\begin\{(array|[bpv]?matrix)\}.*?\\end\{\1\}|[({\[][^(){}\[\]]*[)}\]]", re.DOTALL)
 _SEVERAL_EQUATIONS = re.compile(
     r"[,;](?!\d{3})\s*\S|\\q?quad|\\text|\\\\[\s&]*(?![\s&]|=|[-+]|\\(?:approx|cong|simeq|times|cdot|end)|$)"
 )
-"""A sign of several equations, outside of brackets: a comma, words, a line that does not go on with `=`."""
+"""A sign of several equations: a comma, words, or a new line that does not begin with `=` or another operator."""
 _EQUALS = re.compile(r"=|\\(?:approx|cong|simeq)\b")
 _BRACKETS = re.compile(r"[)\]}>][()\[\]{}<>]*")
-"""Brackets that close nothing, such as `} ) }`, with `_AROUND_BRACKETS` taken away. They are compared as signs."""
+"""An answer of brackets alone, such as `})}`. Two such answers must be the same text, apart from `_AROUND_BRACKETS`."""
 _AROUND_BRACKETS = re.compile(r"[\s`'\",$.]|\\(?=[{}])")
 _RATE_POINTS = re.compile(r"(?:率|\bpercent|\brate|\bmargin)[^。?？]*(?:何ポイント|\bpoints)", re.IGNORECASE)
-"""A problem that asks for the change of a rate, in points."""
+"""A problem that asks by how many points a rate changes. `3 points` is then read as 3%."""
 _POINTS = re.compile(r"(?<=\d)[%％]?(?:ポイント| points?)$")
 MAX_DECIMALS = 16
 """Maximum number of decimals in a scaled number."""
@@ -656,7 +656,7 @@ _ASKS_DIRECTION = re.compile(r"\b(?:direction|which way|vectors?|velocity|displa
 _TRUTHS = (("对", "错"), ("正确", "错误"), ("是", "否"))
 """Chinese words for true and false, which are the options of a problem that lists none."""
 _YES_AND_NO = ("yes", "no", "是", "否", "是的", "不是")
-"""Golds that do not follow from the truth of a statement: to "Is it wrong?", `no` means that the statement is true."""
+"""Golds for which `The statement is true.` is not read as yes: if the problem asks "Is it wrong?", it means no."""
 _ASKS_NAME = re.compile(
     r"\b(?:symbols?|formulas?|formulae|names?|named|called|stands? for|denoted?)\b|符号|化学式|分子式|名称",
     re.IGNORECASE,
@@ -664,7 +664,6 @@ _ASKS_NAME = re.compile(
 """A problem that asks for the name of a substance or for its formula."""
 
 
-@checked_class
 @dataclass(frozen=True, slots=True)
 class MathVerifier:
     """Compares mathematical answers by value: 1/2, 0.5 and \\frac{2}{4} are the same.
@@ -777,9 +776,9 @@ def _lacks_direction(gold: str, answer: str, problem: str) -> bool:
 
 
 def _repeats_the_other_name(gold: str, answer: str, problem: str) -> bool:
-    """Tell whether the answer repeats the problem's notation of a substance, although the other notation is asked for.
+    """Tell whether an answer is the name of a substance where its formula is asked for, or the formula for the name.
 
-    The two notations of a substance are its name and its formula.
+    The problem must have the answer: "What is the formula of water?", answer `water`, gold `H2O`.
     """
     if _ASKS_NAME.search(problem) is None:
         return False
@@ -817,7 +816,7 @@ def _judge_words(response: str, gold: str, problem: str | None, policy: Policy, 
 
 
 def _restated(response: str, gold: str, problem: str) -> Verdict | None:
-    """Return the verdict on a response that repeats the problem as a sentence with gold in it, or None for others."""
+    """Return the verdict on a response that repeats the problem as a sentence with gold in it. Otherwise None."""
     if len(gold) > MIN_PROSE_CHARS or not any(map(str.isalpha, gold)):
         return None
     restated = restated_gold(response, gold, problem, partial(_is_day, read_day(normal_gold(gold))))
@@ -852,10 +851,10 @@ def _options_of(gold: str, problem: str | None, policy: Policy) -> tuple[str, ..
 
 
 def _judge_option(response: str, gold: str, problem: str | None, policy: Policy, verdict: Verdict) -> Verdict:
-    """Return the verdict on a response that may choose the option whose text is gold by its letter.
+    """Return the verdict on a response that may choose the option with gold as its text by the option's letter.
 
-    Letter and value may not contradict each other. Return `verdict`, on the value, if the response chooses no letter,
-    and if gold is a letter itself or the text of no option.
+    verdict: the verdict on the value of the response. It is returned if the response chooses no letter, if gold is
+    itself a letter, or if no option has gold as its text. A letter and a value of different options are a hedge.
     """
     if _is_choice(gold) or len(gold) > MAX_PROSE_CHARS:
         return verdict
@@ -876,9 +875,9 @@ def _judge_option(response: str, gold: str, problem: str | None, policy: Policy,
 
 
 def _last_side(text: str, verdict: Verdict) -> str | None:
-    """Return the last side of a displayed calculation: `$$E = \\int F dx = 5 J$$`.
+    """Return the last side of a displayed calculation: 5 J for `$$E = \\int F dx = 5 J$$`.
 
-    Return None for other texts and several equations, and if the calculation can be read and has another number.
+    Return None for other texts, for several equations, and for a calculation that can be read and has another number.
     """
     if not text.startswith(("$$", "\\[")) or _EQUALS.search(text) is None:
         return None
@@ -898,10 +897,12 @@ def _has_value(text: str) -> bool:
 
 
 def _compare_as_asked(answer: str, gold: str, problem: str, policy: Policy, verdict: Verdict) -> Verdict:
-    """Compare in the unit that the problem gives, if there is one, and return `verdict` if the answer is still wrong.
+    """Compare in the unit that the problem asks for. Return `verdict` without such a unit, or for a wrong answer.
 
-    `in USD millions`, 32780 answers `$32,780 million`, as does `$32.78 billion` a gold of 32780. The points by which a
-    rate changes are percent.
+    problem                 gold               right answer
+    in USD millions         32780              $32.78 billion
+    in USD millions         $32,780 million    32780
+    points of a rate        3 points           3%
     """
     if verdict.reason is Reason.DECLINED:
         if _RATE_POINTS.search(problem) is None:
@@ -966,7 +967,7 @@ def _is_choice(gold: str | None) -> bool:
 def _is_misread(verdict: Verdict, response: str, gold: str | None) -> bool:
     """Tell whether the extraction overlooked gold.
 
-    Gold is then within the words that were extracted, or in the last line, from which another value was guessed.
+    Gold is then within the extracted words, or in the last line, from which another value was guessed.
     """
     if verdict.reason is not Reason.MISMATCH:
         return False

@@ -108,7 +108,7 @@ HIDDEN_ARGUMENTS: dict[str, int] = _TABLES["hidden_arguments"]
 MONTHS, WEEKDAYS = _TABLES["words"]["months"].split(), _TABLES["words"]["weekdays"].split()
 """English names of the months and of the days of the week, in order."""
 DAMAGED: dict[str, str] = _TABLES["damaged"]
-"""Maps the first letter of a command to a pattern of its damaged form: the `\\t` of `\\text` may have become a tab."""
+"""Maps the first letter of damaged commands to a pattern: the `\\t` of `\\text` may have become a tab."""
 HTML: dict[str, str] = _TABLES["html"]
 """Maps a pattern of HTML to its replacement."""
 SYMPY_NAMES, INVERSES = spellings(_TABLES["sympy_names"]), spellings(_TABLES["inverses"])
@@ -135,4 +135,4 @@ OPPOSITES = {
     for side, words in zip((1, -1), pair, strict=True)
     for word in words.split()
 }
-"""Maps a word to the number of its pair of opposites, and to its side in the pair, 1 or -1."""
+"""Maps a word to a pair of opposites, by number, and to its side in this pair: 1 or -1."""

@@ -1,6 +1,6 @@
 """Runs Math-Verify in a child process: reads `{"gold", "response"}` and replies with the fields of a verdict.
 
-Math-Verify's own timeouts need a signal, so they are off, and the parent process kills this process after a deadline.
+Math-Verify's own timeouts need a signal and are off. Instead, the parent process kills this process after a deadline.
 Memory is limited, because a tower of powers could fill it.
 """
 

@@ -35,7 +35,7 @@ from contextlib import closing
 from dataclasses import astuple, dataclass, field
 from typing import Any, NamedTuple, NoReturn
 
-from truegold.verifiers.checked import checked, checked_class, checked_names
+from truegold.verifiers.checked import checked, checked_class
 from truegold.verifiers.gold import BadGold, gold_and_arguments, golds_in, judge_any, judges_solutions
 from truegold.verifiers.registry import BUILT_IN, check_options, require_name, resolve, unknown_option
 from truegold.verifiers.sandbox.child_process import (
@@ -71,7 +71,6 @@ _ATTEMPTS = 2
 """Number of attempts to judge a row. The first process may die because of earlier rows; the second process is new."""
 
 
-@checked_names
 @dataclass(frozen=True, slots=True)
 class Item:
     """One response to judge, with everything that its verifier needs."""
@@ -135,7 +134,7 @@ class ResolvedVerifiers:
         return self._by_name[name]
 
     def judge(self, item: Item) -> TimedVerdict:
-        """Return the verdict on an item; it has no score if a field has a wrong type."""
+        """Return the verdict on an item. An item with a field of a wrong type gets no score."""
         # The time for importing the verifier does not count as a cost of the item.
         verifier = self.resolve(item.verifier)
         last_run.own_s = None
@@ -230,7 +229,7 @@ def _verify_once(verifier: BatchVerifier, rows: Iterable[Item]) -> Generator[Tim
 
 
 class _Verdicts(Iterator[Verdict]):
-    """Verdicts that are made while they are read."""
+    """An iterator over verdicts, each of which is made when it is read."""
 
     def __init__(self, verdicts: Generator[Verdict, None, None]) -> None:
         self._verdicts = verdicts
@@ -240,7 +239,7 @@ class _Verdicts(Iterator[Verdict]):
         return next(self._verdicts)
 
     def __getitem__(self, index: object) -> NoReturn:
-        """Raise TypeError, as every iterator does, with the way out."""
+        """Raise TypeError with a hint, because an iterator has no index."""
         raise TypeError(f"verdicts come one after the other: list(verify_batch(rows))[{index}]")
 
 
@@ -338,11 +337,10 @@ class BatchVerifier:
         self._pid = 0
         self._lock = threading.Lock()
 
-    @checked
     def verify(self, rows: Iterable[Item], tally: TimeoutTally | None = None) -> Iterator[Verdict]:
         """Return one verdict for each row, in order.
 
-        tally: counts timeouts of several batches together; by default each batch has a tally of its own.
+        tally: counts the timeouts of several batches together. By default, each batch is counted alone.
         """
         return _without_costs(self.verify_timed(rows, tally))
 

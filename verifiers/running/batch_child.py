@@ -7,7 +7,7 @@
                                         {"user_error": ...}    an error that the user can correct; it stops the batch
                                         {"bug": "Traceback"}   any other error; it stops the batch
 
-The first line of input is the parent's `sys.path`, every further line a list of items. Because each item has its own
+The first line of input is the parent's `sys.path`. Every other line is a list of items. Because each item has its own
 line of reply, the parent knows at which item a process crashed or timed out.
 """
 

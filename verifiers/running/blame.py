@@ -1,12 +1,12 @@
 r"""Gives responses that prevent their own verdict the score 0 in training. The entry point is `score_avoidable`.
 
-Training leaves out responses without a score. A policy could learn to write such responses, since they escape the loss
-of a wrong answer. *Controls* show whether the response or its row is at fault. They are other responses to the same
+Training leaves out responses without a score. A policy could learn to write such responses, since they are not punished
+like wrong answers. *Controls* show whether the response or its row is at fault. They are other responses to the same
 row: wrong answers and the gold, in the forms that verifiers read (`response_forms`).
 
     Row                              Response             Score   Score of a control          At fault
     gold \frac{1}{                   \boxed{7}            None    None for \boxed{90210}      the row
-    gold 5, verifier float()         five                 None    0 for 90210                 the response
+    gold 5, judged by float(text)    five                 None    0 for 90210                 the response
     gold that takes a minute         the gold             None    None for the gold           the row
     a suite with a missing import    any program          None    None for an empty program   the row
     a suite that runs                os.kill(getppid())   None    0 for an empty program      the response
@@ -37,7 +37,7 @@ SANDBOX_TRIES = 2
 """A response whose verdict has the reason `sandbox_error` is judged again, alone, up to this many times."""
 
 AVOIDABLE = "avoidable"
-"""The key in the evidence that marks a score of 0 given in place of None."""
+"""The key in the evidence of a verdict whose score was changed from None to 0."""
 
 Judge = Callable[[Sequence[Item]], Iterable[Verdict]]
 Controls = Mapping[str, tuple[tuple[Item, ...], Item | None]]
@@ -45,7 +45,7 @@ Controls = Mapping[str, tuple[tuple[Item, ...], Item | None]]
 
 
 def score_avoidable(asked: Sequence[Item], verdicts: Sequence[Verdict], judge: Judge) -> list[Verdict]:
-    """Return the verdicts on `asked`, with the score 0 in place of None if the response is at fault.
+    """Return the verdicts on `asked`. A score of None becomes 0 if the response is at fault.
 
     judge: a function that judges items, such as `BatchVerifier.verify`. It is called only if a score is None.
     """
@@ -82,7 +82,7 @@ def _row(item: Item) -> Item:
 def _can_judge(controls: Controls, scored: set[Item], *, has_sibling: bool) -> bool:
     """Return whether a wrong answer to a row and the gold in the same form both have a score.
 
-    has_sibling: whether another response to the row has a score. It is the result if no wrong answer has a score.
+    has_sibling: whether another response to the row has a score. If no wrong answer has one, `has_sibling` decides.
     """
     golds = [gold for wrong, gold in controls.values() if not scored.isdisjoint(wrong)]
     return any(gold is None or gold in scored for gold in golds) if golds else has_sibling

@@ -6,12 +6,11 @@
         for line in tally.take_lines():
             print(line)
 
-    48 of 50 responses to prompts that begin 'Answer with a table.' end in a form that is not read, and score 0. Of
-    those without a match 46 have gold at the end, 1 another row's gold. An example: '| **Total** | 72 dollars |'
+    48 of 50 responses to prompts that begin 'Answer with a table.' end in a form that is not read, and score 0. Among
+    the failed responses, 46 end with gold and 1 ends with another row's gold. An example: '| **Total** | 72 dollars |'
 
-An answer in such a form scores 0, so an easy problem looks like a hard one. A response without an answer has the same
-verdict. The two differ in one way: answers in an unread form end with the row's own gold much more often than with the
-gold of another row.
+An answer in such a form scores 0, so an easy problem looks like a hard one. A response without any answer scores 0 too.
+But only answers in an unread form end with the row's own gold much more often than with the gold of another row.
 
 Responses are counted by *kind*: by source, by verifier, and by the first and the last line of the prompt. Counts are
 checked at `FEWEST` responses, and whenever the number of responses has doubled. Responses that were cut at their token
@@ -33,13 +32,14 @@ FEWEST = 50
 FEWEST_AT_END = 8
 """Minimum number of responses of a kind for a report at the end of a run."""
 SHARE = 0.05
-"""A kind is reported if this share of its responses is unread, and this share failed but ends with the gold."""
+"""Two shares of a kind's responses must be at least this high for a report: unread responses, and failed responses that
+end with gold."""
 NEARLY_ALL = 0.8
 """A kind with this share of unread responses is reported even if they do not end with the gold."""
 CHANCE = 0.05
-"""The significance level of the sign test: do responses end with their own gold more often than with another's?"""
+"""The significance level of the sign test: do failed responses end with their own gold more often than with another?"""
 COVERED = 0.8
-"""A narrower kind is reported in place of a wider one if it has this share of the wider kind's unread responses."""
+"""A report names a smaller kind in place of a larger one, if the smaller one has this share of the unread responses."""
 MAX_KINDS = 2_000
 """Maximum number of kinds that are counted. Prompts may have a million different first lines."""
 SHOWN_CHARS = 60
@@ -63,8 +63,8 @@ class UnreadCount:
     unread: int = 0
     """Responses with the reason `unread`."""
     with_gold: int = 0
-    """Failed responses that end with gold. A response fails if it is unread, has no answer, or has a wrong answer that
-    it does not announce. The count starts once there is another row's gold to compare with."""
+    """Failed responses that end with gold. A failed response is unread, has no answer, or has a wrong answer without an
+    announcement such as "Answer:". The count starts with the second gold, because the first has no gold to compare."""
     with_another: int = 0
     """Failed responses that end with another row's gold."""
     example: str = ""
@@ -104,7 +104,7 @@ class UnreadTally:
             return
         is_unread = verdict.reason is Reason.UNREAD
         is_guess = verdict.reason is Reason.MISMATCH and verdict.evidence.get("form") in _UNANNOUNCED
-        # `unread` responses alone would bias the comparison, since some have this reason because they contain gold.
+        # Gold at the end is one cause of the reason `unread`. Without other failures, the comparison would be biased.
         looks = self._another_gold is not None and (is_unread or is_guess or verdict.reason is Reason.NO_ANSWER)
         with_gold = looks and names_gold(item.response, gold)
         with_another = looks and names_gold(item.response, self._another_gold)
@@ -175,7 +175,7 @@ def describe_unread(kind: Kind, count: UnreadCount) -> str:
     which = f" {words} {text!r}" if words else ""
     shown = " ".join(final_part(count.example)[-SHOWN_ANSWER_CHARS:].split())
     return (
-        f"{count.unread:,} of {count.ended:,} responses{which} end in a form that is not read, and score 0. Of "
-        f"those without a match {count.with_gold:,} have gold at the end, {count.with_another:,} another row's gold. "
+        f"{count.unread:,} of {count.ended:,} responses{which} end in a form that is not read, and score 0. Among "
+        f"the failed responses, {count.with_gold:,} end with gold and {count.with_another:,} with another row's gold. "
         f"An example: {shown!r}"
     )

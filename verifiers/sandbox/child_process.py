@@ -3,8 +3,8 @@
 `ChildProcess` is the parent's side: it starts a child, sends it requests, and ends it. It has a deadline for every read
 and write, notices a child that dies, works from any thread, and survives forks of the parent. Not covered: retries.
 
-`Conversation` is the child's side. Only it reads and writes the socket: a verifier's prints go to stderr, and its stdin
-is empty. The child ends when its parent ends or closes the socket.
+`Conversation` is the child's side. No other code of the child uses the socket: what a verifier prints goes to stderr,
+and stdin is empty. The child ends when its parent ends or closes the socket.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ T = TypeVar("T")
 _READ_BYTES = 1 << 16
 
 _TRIAL_S = 60.0
-"""Maximum time that a failed child takes when it is started again for its error message, in seconds."""
+"""Seconds for starting a failed child again, to read its error message."""
 _LEAST_WAIT_S = 0.001  # A timeout of 0 would make the socket non-blocking.
 _EXIT_WAIT_S = 5.0
-"""Seconds to wait for a process after SIGKILL. A process that hangs on a dead disk is not waited for any longer."""
+"""Seconds to wait for a process after SIGKILL. A process may hang on a dead disk for ever."""
 
 
 class ChildDied(Exception):
@@ -50,8 +50,8 @@ class DeadlinePassed(Exception):
 class ChildProcess:
     """A child process that reads requests and writes replies, each a line, on the socket that is its stdin and stdout.
 
-    One thread at a time may use it. environment: the child's environment variables. A child with its own variables also
-    gets its own session and works in the root folder. Other children inherit variables, session and folder.
+    One thread at a time may use it. environment: the child's environment variables, or None to inherit the parent's. A
+    child with its own variables also gets its own session and works in the root folder.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ def python_module(module: str) -> list[str]:
 
 
 def describe_start(module: str, error: ChildDied | DeadlinePassed) -> str:
-    """Return why a child did not start: its error message when it is started again without requests."""
+    """Return why a child did not start. The child is started again, without requests, to read its error message."""
     waited = "it gave no answer in time" if isinstance(error, DeadlinePassed) else f"it {error}"
     try:
         done = subprocess.run(

@@ -1,6 +1,6 @@
 """Defines the programs and jobs that a sandbox runs, their limits, and the results of runs.
 
-    Limits(cpu_s=2)              two seconds of CPU time, and the default for all other limits
+    Limits(cpu_s=2)              two seconds of CPU time; all other limits have their default
     Limits(cpu_s=2, own_s=2)     two seconds for CPU time and waiting together
     Limits(memory_mb=0)          ValueError: memory_mb must be a whole number from 4 to 1048576, got 0
 
@@ -40,7 +40,7 @@ class Limits:
     memory_mb: int = 1024
     """Maximum resident memory of all processes of the program, in MiB."""
     output_mb: float = 16.0
-    """MiB that the program may write to stdout, and as much again to stderr."""
+    """Maximum output in MiB, for stdout and for stderr each."""
     compile_cpu_s: float = 60.0
     """CPU seconds for compiling."""
     threads: int = 128
@@ -125,7 +125,7 @@ class Program:
     files: Mapping[str, bytes] = field(default_factory=dict)
     """Files in the program's working folder."""
     reads_once: bool = False
-    """Whether the program gets a pipe as stdin, which can be read only once, and not a file."""
+    """Whether stdin is a pipe, which can be read only once. By default it is a file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@
     if prepared.compiled is None or prepared.compiled.ok:
         prepared.run(b"3 4\\n").stdout
 
-A program is compiled once, and each run gets the binary in an otherwise empty folder. Compiling has a CPU limit and a
-memory limit of its own.
+A program is compiled once. Each run gets the binary in an otherwise empty folder. Compiling has its own limits of CPU
+time and memory.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Local:
 
     @property
     def stronger_tier(self) -> str | None:
-        """A stronger tier that the machine allows but that is not used, or None."""
+        """A stronger tier (degree of confinement) that the machine allows and that is not used, or None."""
         stronger = self.sandbox().stronger_tier
         return None if stronger is None else str(stronger)
 
@@ -181,7 +181,7 @@ class Local:
             raise SandboxError(
                 f"there is no toolchain for {program.language!r} on this machine{hint}; there are {known}"
             )
-        # All languages share one sandbox, which shows the folders of every toolchain.
+        # All languages share one sandbox, in which the folders of every toolchain are visible.
         expose = tuple(dict.fromkeys(path for each in available_toolchains().values() for path in each.expose))
         kind = Kind(self.requested_tier, self.python, self.hash_seed, expose)
         box = sandbox(kind)
@@ -229,8 +229,8 @@ class Ready:
     ) -> tuple[Execution, Execution, Mapping[str, bytes]]:
         """Run the program and a script at the same time, until the script ends. Each reads the other's output.
 
-        files: files of the script in addition to its own. collect: names of files that the script makes and that are
-        returned as the third part of the result. A script in Python returns none.
+        files: files of the script in addition to its own. collect: names of files that the script makes. They are the
+        third part of the result. A script in Python returns none.
         """
         # The sandbox for native programs also has everything that Python programs need.
         box = self.box if self.job.native else script.box
@@ -344,7 +344,7 @@ def _unpack_files(result: bytes) -> dict[str, bytes]:
 
 
 def _with_command_end(execution: Execution) -> Execution:
-    """Return the execution, in which exit status 128 + n (as shells report signals) becomes the end by signal n."""
+    """Return the execution. Exit status 128 + n, by which shells report signal n, becomes the end by this signal."""
     if execution.end is ProgramEnd.EXITED and execution.status > _SIGNALLED_FROM:
         return dataclasses.replace(execution, end=ProgramEnd.SIGNALLED, status=execution.status - _SIGNALLED_FROM)
     return execution

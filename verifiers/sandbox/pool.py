@@ -62,7 +62,7 @@ ATTEMPTS = 2
 START_S = 120.0
 """Maximum time that a zygote takes to start on a busy machine, in seconds."""
 GRACE_S = 60.0
-"""Seconds to wait for the reply of a zygote after the time limits of its jobs. Then the zygote is taken as dead."""
+"""After the time limits of its jobs, a zygote has this many seconds to reply. Then it is taken as dead."""
 STDERR_BYTES = 2**14
 """Maximum number of bytes of a program's stderr that are kept."""
 RESULT_BYTES = 256 * 2**20
@@ -118,11 +118,11 @@ _ENVIRONMENT = {
 """The environment of a program, except its hash seed. It holds no tokens and no keys."""
 
 _LIMIT_ENDS = {"busy": ProgramEnd.WALL_LIMIT, **{str(end): end for end in ProgramEnd if end.endswith("limit")}}
-"""Maps the supervisor's name of a limit to the end of a program at that limit."""
+"""The end of a program, by the supervisor's name of the limit that it exceeded."""
 
 
 class ZygoteReply(TypedDict, total=False):
-    """A message of a zygote. If jobs wait for some time, a message with `waiting` precedes the message with `jobs`."""
+    """A message of a zygote. While jobs wait, it may send `waiting` before the message with `jobs`."""
 
     ready: bool
     jobs: list[JobReport]
@@ -253,7 +253,7 @@ class Sandbox:
         try:
             with self._running_jobs, contextlib.ExitStack() as core:
                 core.enter_context(self._cores)
-                zygote = free.pop()  # There are as many zygotes as jobs that may run.
+                zygote = free.pop()  # It is never empty, because there is a zygote for each job that may run.
                 try:
                     return self._run_in(zygote, jobs, piped, core.close)
                 finally:
@@ -433,7 +433,7 @@ class ZygoteClient:
 
 
 def _longest_s(limits: Limits) -> tuple[float, float]:
-    """Return the maximum of CPU time and waiting together, and the maximum wall time, in seconds."""
+    """Return two limits in seconds: on CPU time and waiting together, and on wall time."""
     own_s = limits.cpu_s + IDLE_S if limits.own_s is None else limits.own_s
     return own_s, WALL_FACTOR * own_s if limits.busy_s is None else own_s + limits.busy_s
 
@@ -455,7 +455,7 @@ def describe_job(job: Job) -> dict[str, object]:
 
 
 def _round_up(size: int) -> int:
-    """Round a large size up to a power of two, and a small one to 0. Few sizes make few sets of limits to prepare."""
+    """Round a large size up to a power of two, and a small one to 0. Then few sets of limits have to be prepared."""
     return 1 << size.bit_length() if size > BOX_MB * 2**20 else 0
 
 

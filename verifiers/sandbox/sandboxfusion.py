@@ -4,12 +4,12 @@
 
 The service differs from the local sandbox:
 
-- It limits wall time and not CPU time. The wall time of a program is limited to three times its CPU limit and 2 s more,
-  since other programs may use the cores too. A program that takes longer is stopped and ends with WALL_LIMIT.
+- It limits wall time instead of CPU time. Since other programs use the cores too, a program gets three times its CPU
+  limit and 2 s more. A program that takes longer is stopped and ends with WALL_LIMIT.
 - It limits memory by address space. The limit is set only for languages that start under it (`BOUND_MEMORY`).
 - It keeps the first MiB of stdout. A program that prints a MiB or more ends with OUTPUT_LIMIT.
-- It compiles a program again for every run. To report errors of the compiler, `prepare` has it compile the program once
-  and run it for a tenth of a second. Only the compiler's result of this run is used.
+- It compiles a program again for every run. `prepare` runs the program for a tenth of a second, only to get the errors
+  of the compiler.
 - Its default deployment runs programs with its own rights and network. The service is responsible for isolation.
 
 Errors of the service raise SandboxError with one line that names its address without credentials. A request is retried
@@ -67,7 +67,7 @@ CHECK_S = 0.1
 """Maximum time of a run that only serves to compile a program, in seconds."""
 
 QUEUE_S = 60.0
-"""Maximum time for a request in addition to compiling and running, in seconds, mostly for the service's queue."""
+"""Maximum time for a request in the service's queue, in seconds, in addition to compiling and running."""
 
 STDERR_BYTES = 2**14
 
@@ -76,10 +76,10 @@ IN_FLIGHT = 16
 
 ATTEMPTS = 4
 BACKOFF_S, JITTER = 0.5, (0.75, 1.25)
-"""The first pause between two attempts, which doubles every time, and the range of its random factor."""
+"""BACKOFF_S is the first pause between two attempts. It doubles every time. JITTER is the range of a random factor."""
 
 MAX_PAUSE_S = 60.0
-"""Maximum Retry-After that is respected, in seconds. A longer Retry-After counts as a failure and stops the run."""
+"""Maximum Retry-After, in seconds. A longer one counts as a failure and stops the run."""
 
 CONNECT_S = 10.0
 

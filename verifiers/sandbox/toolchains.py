@@ -9,8 +9,8 @@ The packages of Go's library are compiled once on a machine, for all programs:
     folder = go_cache_folder("1.22")                           ~/.cache/truegold/go-1.22, or in /var/cache for root
     fill_go_cache(folder, "/usr/lib/go/bin/go", environment)   half a minute the first time, then at once
 
-Since version 1.20 Go ships its library as source only. The compiled library does not fit into a program's folder. So it
-is compiled outside of the sandbox, away from any program, and is read-only in the sandbox.
+Since version 1.20 Go ships its library as source only. The compiled library does not fit into a program's folder. So
+the library is compiled outside of the sandbox, where no program runs, and is read-only in the sandbox.
 
 Names of languages and of their editions are read as data sets, judges and Markdown fences spell them:
 
@@ -19,7 +19,7 @@ Names of languages and of their editions are read as data sets, judges and Markd
     edition_name("Python3")    "python"        edition_name("GNU C++20 (64)")  "cpp20"
     edition_name("python 2.7") "python2"       edition_name("PyPy 3-64")       "pypy"
 
-Unknown names are returned in lower case. Editions are distinguished if a program of one may fail under another.
+Unknown names are returned in lower case. Two editions have different names if a program may fail in one of them.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ _VERSION = re.compile(r"[-_ ]?v?\d{1,3}(?:\.\d{1,4}){0,2}$")
 """A version at the end of a name: `python3`, `ruby 3.2.1`, `node-v18`."""
 
 _PACKAGE = re.compile(r"\A((?:\s++|//[^\n]*+|/\*(?>.*?\*/))*+)package\s+[\w.]+\s*;", re.DOTALL)
-"""A package declaration and the comments before it. Atomic groups keep the match fast for a long row of slashes."""
+"""A package declaration and the comments before it. Possessive groups keep the match fast for a long row of slashes."""
 
 
 @lru_cache(maxsize=CACHED_NAMES)
 def language_name(name: str) -> str:
     """Return the usual name of a language."""
-    plain = name.strip().lower()
+    plain = name.strip().lower().removeprefix("gnu ")
     if plain in _NAMES:
         return _NAMES[plain]
     unversioned = _VERSION.sub("", plain)
@@ -110,7 +110,7 @@ encoding/base64 encoding/binary encoding/hex encoding/json errors fmt hash/fnv i
 math/bits math/cmplx math/rand math/rand/v2 os reflect regexp runtime slices sort strconv strings sync
 sync/atomic text/tabwriter time unicode unicode/utf16 unicode/utf8
 """.split()
-"""Packages that programs usually import. A program that imports others compiles those itself."""
+"""Packages that programs usually import. Other packages are compiled again for each program that imports them."""
 
 BUILD_S = 900.0
 """Maximum time for compiling all packages, in seconds. Programs then compile the missing packages themselves."""
@@ -119,7 +119,7 @@ FOLDER_FOR_ALL = Path("/var/cache")
 """Root's cache folder. In the tier `container` programs of root run as a user who may not enter root's home."""
 
 _DONE = "truegold-done"
-"""The name of an empty file which marks that the packages are compiled."""
+"""The name of an empty file. It exists once the packages are compiled."""
 
 
 def go_cache_folder(version: str) -> Path | None:
@@ -220,7 +220,7 @@ class Language:
         return self.find()
 
     def file_for(self, source: str) -> str:
-        """Return the name that the source file needs: a public Java class has to be in a file of its name."""
+        """Return the name of the source file. A public Java class needs a file of the same name."""
         return f"{java_class(source)}.java" if self.file == JAVA_FILE else self.file
 
     def text_of(self, source: str) -> str:
@@ -259,7 +259,7 @@ def _interpreted(path: str, *arguments: str) -> Toolchain:
 
 
 def _python(version: str, *commands: str) -> Toolchain | None:
-    """Return the first of `commands` that is a Python of this version. A launcher named python2 need not be one."""
+    """Return the first of `commands` that is a Python of this version. A launcher named python2 may start Python 3."""
     ask = "import sys; print('%s %d' % (sys.executable, sys.version_info[0]))"
     for command in filter(None, map(shutil.which, commands)):
         path, _, major = (_output_of([command, "-c", ask]) or "").rpartition(" ")

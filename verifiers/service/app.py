@@ -540,7 +540,8 @@ class Desk:
 async def _results(futures: Sequence[Future[T]], seconds: float) -> list[T | None]:
     """Return the results in order; None for results that are not ready within `seconds`.
 
-    Work that has not begun by then is cancelled. The first error is raised, and cancels such work too.
+    Work that has not begun by then is cancelled. If a result is an error, work that has not begun is cancelled, and the
+    error is raised.
     """
     waited = [asyncio.wrap_future(future) for future in futures]
     try:

@@ -8,8 +8,8 @@ SandboxFusion:
 Source: sandbox/server/sandbox_api.py. A timeout limits the time that a program computes or sleeps. The program's wall
 time may be `BUSY_S` longer, since it may have to wait for a core. A program that exceeds its wall time gets
 TimeLimitExceeded if it computed or slept for at least a quarter of its timeout. Otherwise the machine was too busy, and
-it gets SandboxError. `Unjudged` is raised if the time of the request is up. Requests with `fetch_files` or `args` get
-SandboxError.
+the answer is SandboxError. `Unjudged` is raised if the time of the request is up. Requests with `fetch_files` or `args`
+get SandboxError.
 
 open-instruct, whose verifiers `code` and `code_stdio` send these requests:
 
@@ -57,8 +57,8 @@ MEMORY_MB = 1024
 BUSY_S = 0.3
 """Seconds of wall time that a program of `/run_code` may wait for a core, in addition to its timeout."""
 LATE_SHARE = 0.25
-"""A program that exceeds its wall time is called too slow if it computed or slept for this share of its timeout. With a
-lower share, the machine was too busy and the program is not judged."""
+"""A program that exceeds its wall time is too slow if it computed or slept for this share of its timeout. With a lower
+share, the machine was too busy, and the program is not judged."""
 _LIMIT_ENDS = (ProgramEnd.CPU_LIMIT, ProgramEnd.WALL_LIMIT)
 
 MAX_TESTS = 4096
@@ -76,8 +76,8 @@ RUN_FIELDS = (
     *("fetch_files", "args"),
 )
 TEST_FIELDS = ("program", "tests", "max_execution_time")
-"""The fields of `/run_code`, and of `/test_program` and `/test_program_stdio`. As on the servers with these formats,
-clients may send further fields, if they are not misspelt ones."""
+"""The fields of `/run_code`, and of `/test_program` and `/test_program_stdio`. Other fields are allowed, as on the
+original servers, unless they look like misspelt ones."""
 
 _MODULES = (
     *("string", "re", "datetime", "collections", "heapq", "bisect", "copy", "math", "random", "statistics"),

@@ -24,7 +24,7 @@ MAX_PROMPT_CHARS = 50_000
 """The maximum length of a prompt that is searched. Longer prompts are skipped."""
 SHARED_CHARS = 50
 """The number of characters, without blanks, that prompt and solution must share. Solutions quote only short parts of
-their problems, so a shared conclusion of this length is not a coincidence."""
+their problems. So a shared conclusion of this length is not a coincidence."""
 
 _SOLUTION_MARK = re.compile(
     r"(?:^|\n|[.?!。？！]\s)[*#\s]{0,6}(?:(?:detailed|step[\s-]by[\s-]step|worked|sample|suggested)\s+)?"
@@ -34,12 +34,12 @@ _SOLUTION_MARK = re.compile(
 )
 """A heading with the text below it: "**Solution:** We ...", "\\section{Solution}", "$x$ Solution Let ..."."""
 _EXAMPLE = re.compile(r"(?:^|\n|[.?!:]\s)\W{0,4}(?:(?:worked\s+|for\s+)?example\b|例(?:题|子|如|\s?\d))", re.IGNORECASE)
-"""A heading of an example: a solution under it belongs to another problem."""
+"""A heading of an example. A solution under it belongs to another problem."""
 _CONCLUDES = re.compile(
     r"=|\b(?:so|thus|therefore|hence|because|we\s+(?:get|have|find|obtain)|it\s+follows|answer)\b|所以|因此|故|答",
     re.IGNORECASE,
 )
-"""Words and signs of a conclusion: a text without any is not a worked solution."""
+"""Words and signs of a conclusion. A text without them is not a worked solution."""
 _FINAL_ANSWER = re.compile(r"####[^\n]*|\\boxed\s*\{[^{}]*\}")
 _DRAWING = re.compile(r"\[asy\][\s\S]*?\[/asy\]")
 _SENTENCE_GAP = re.compile(r"(?<=[.?!。？！])\s+|\n+")
@@ -88,7 +88,7 @@ def _remarks(prompt: str, gold: str) -> Iterator[AnnouncedAnswer]:
             if not _FORMAT.search(aside[1]):
                 yield AnnouncedAnswer(aside[0], match["value"])
     for match in _CALLED.finditer(prompt):
-        # "The result" may be a quantity of a passage, if a question follows.
+        # "The result" may be a quantity in a passage, if a question follows.
         if match[0].casefold().startswith(("the result", "the key")) and asks(prompt[match.start("value") :]):
             continue
         yield AnnouncedAnswer(
@@ -115,10 +115,10 @@ def answer_in_prompt(row: Row) -> list[Finding]:
     gold, prompt = row["gold"], row["prompt"]
     if not gold or row["domain"] == "code" or len(prompt) > MAX_PROMPT_CHARS:
         return []
-    # A gold that names an option is in the prompt anyway.
+    # A gold that names an option is always in the prompt.
     if row.get("verifier") == "choice" or (len(gold) == 1 and gold.isalpha()):
         return []
-    # Among options, in brackets or after the question, the right answer is always in the prompt.
+    # The right answer is always among the options, in brackets or after the question.
     remarks = _remarks(prompt, gold) if find_options(prompt) is None else ()
     for announced in chain(announced_answers(prompt), remarks):
         if gives_away(announced, gold) and not _is_premise(announced, prompt):
@@ -156,5 +156,4 @@ def _conclusion(solution: str) -> str:
 
 
 def _squeeze(text: str) -> str:
-    """Return a text without drawings and blanks."""
     return "".join(_DRAWING.sub("", text).split())

@@ -20,9 +20,9 @@ from itertools import islice
 MAX_CALCULATIONS = 200
 """The largest number of calculations that are read in one solution."""
 MAX_TERMS = 40
-"""The largest number of terms in an expression, which bounds nesting and the size of exact results."""
+"""The largest number of terms in an expression. It bounds nesting and the size of exact results."""
 MAX_CHARS = 20_000
-"""The number of characters of a solution that are read, so that megabytes of text are not scanned."""
+"""The number of characters of a solution that are read."""
 
 _CALCULATOR = re.compile(r"<<[^<>]{0,300}>>")
 """A calculator's mark in GSM8K's solutions: the `<<...>>` of "3*12 = <<3*12=36>>36 eggs"."""
@@ -40,14 +40,14 @@ _EQUATION = re.compile(
     rf"(?<![\w.,\d^_=<>}})\]|])(?P<left>-?(?:{_SIDE}))\s*=\s*(?P<right>-?\s*(?:{_NUMBER_PATTERN}))(?:\s?%)?"
     r"(?![\d^!A-Za-z\\{:.]\S|[\d^!:]|\s*[-+*/(^!]|[,{ ]{1,3}\d{3}|\{?,|\s?[A-Za-z]\b)"
 )
-"""An equation without a letter, a power or another equals sign before it. Its right side must be complete: "2 + 3 = 5x"
-and "= 5 * 2" are skipped."""
+"""An equation without a letter, a power or another equals sign before it. Its right side must be complete, so "2 + 3 =
+5x" and "= 5 * 2" do not match."""
 _CUT_OFF = re.compile(
     r"(?:[-+*/(^&}\])]|\^\{?\d+\}?|\\[a-z]+|\.\.|\bof|\btimes|\bby|[\d)]\s*[a-z/ ]{1,30}?[-+*/x])\s*$", re.IGNORECASE
 )
 """The end of a longer left side, before the part that was read: the `6 boxes *` of `6 boxes * 1/4 = 15`."""
 _FRACTION_LAST = re.compile(r"/\s*(\d+\s*/\s*\d+)(?!\s*/)")
-"""The "1/3" of "25 / 1/3", which is often meant as one number."""
+"""The "1/3" of "25 / 1/3". It is often meant as one number."""
 _CLOCK = re.compile(r"(?<![\d.,])0\d")
 """The minutes of a time such as "10:05"."""
 _TOKEN = re.compile(rf"\s*(?:(?P<number>{_NUMBER_PATTERN})|(?P<sign>[-+*/()%])|(?P<of>of\b))")
@@ -84,13 +84,13 @@ class Calculation:
 
     @property
     def _is_share(self) -> bool:
-        """True if the left side is a proper fraction, which may be a part of something: `1/4 = 15 minutes`."""
+        """True if the left side is a proper fraction. It may be a part of something: `1/4 = 15 minutes`."""
         return _SHARE.fullmatch(self.left) is not None and self.value < 1
 
 
 @lru_cache(maxsize=16)
 def calculations(solution: str) -> tuple[Calculation, ...]:
-    """Return the calculations of a solution, in order, without those that a calculator's mark repeats."""
+    """Return the calculations of a solution, in order. Those that a calculator's mark repeats are left out."""
     return tuple(_read_calculations(solution))
 
 
@@ -112,7 +112,6 @@ def _read_calculations(solution: str) -> Iterator[Calculation]:
 
 
 def _evaluate(text: str) -> Fraction | None:
-    """Return the value of an expression of numbers, or None if the text is not such an expression."""
     matches = list(_TOKEN.finditer(text.strip()))
     if "".join(match[0] for match in matches) != text.strip() or len(matches) > 4 * MAX_TERMS:
         return None

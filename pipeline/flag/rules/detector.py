@@ -38,16 +38,16 @@ class Finding:
     """A finding about a row. Raises ValueError if the confidence is not in [0, 1]."""
 
     reason: str
-    """The code of the reason, by which reports count findings."""
+    """The code of the reason. Reports count findings by it."""
     confidence: float = 0.5
-    """The author's estimate of the share of such findings that are right. Built-in rules have a measured precision
-    instead (`truegold.pipeline.tables.measured_flags`)."""
+    """The author's estimate of the share of such findings that are right. For built-in rules, the measured precision
+    replaces it (`truegold.pipeline.tables.measured_flags`)."""
     evidence: Mapping[str, Any] = field(default_factory=dict)
     """Facts for a reviewer, as JSON values."""
     suggestion: str | None = None
     """A better gold, if the rule knows one."""
     blocks: bool = True
-    """True if the row waits for a reviewer; otherwise the finding is only reported."""
+    """True if the row waits for a reviewer. If false, the finding is only reported."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.confidence <= 1.0:
@@ -63,7 +63,7 @@ class Detector(Protocol):
 
     @property
     def version(self) -> str:
-        """The version, which must change whenever a finding could change, since cache keys contain it."""
+        """The version. It must change whenever a finding could change, because cache keys contain it."""
 
     def detect(self, row: Row) -> list[Finding]:
         """Return the findings about the row, without changing it."""

@@ -8,7 +8,7 @@ Some golds and solutions, and their findings:
     "There are 72 in total."                                           gold_wrapped: a sentence, suggestion 72
     "72 apples", "x = 3", "5 (mod 7)", "\frac{1}{2}", "(1, 2]"         no finding
 
-Verifiers that parse golds often understand a wrapped gold. Verifiers that compare texts do not.
+Verifiers that parse golds often understand a wrapped gold. Verifiers that compare texts reject right answers to it.
 
     solution "5 * 7 = 36 apples ... #### 36"                           arithmetic_error, shows 5 * 7 = 35
 
@@ -28,7 +28,7 @@ from truegold.pipeline.tables.rows import Row
 READ_BY_MEANING = ("math", "numeric")
 """Verifiers whose golds are values. For other verifiers, the answer itself may be a heading or a sentence."""
 MAX_CHARS = 200
-"""Longer golds are prose, which `verify_gold` flags."""
+"""Golds with more characters are prose. `verify_gold` flags them."""
 
 _HEADING = re.compile(rf"\s*(?:{any_of('gold_headings')})\s*(?=\S*\d)", re.IGNORECASE)
 """Words before an answer: "####", "Answer:", "The answer is", "ans=", "= "."""
@@ -68,7 +68,7 @@ MAX_SHOWN = 5
 """The largest number of wrong calculations in the evidence."""
 
 _OTHER_BASE = re.compile(r"\b(?:in|what|which|some|to|from)\s+base\b|\bbase[-\s]\$?\d", re.IGNORECASE)
-"""Words about number bases, in which `44 * 55 = 3506` may be true."""
+"""Words about number bases. In other bases, `44 * 55 = 3506` may be true."""
 
 
 @detector("arithmetic_error", version="3")

@@ -33,7 +33,8 @@ _DANGLING_WORD = re.compile(rf"(?:^|\s){any_of('dangling_words')}$", re.IGNORECA
 _DANGLING_MARK = re.compile(r"[,，、]$|(?<=[A-Za-z])-$")
 _DANGLING_CHINESE = re.compile(r"[一-鿿](?:和|与|或|把|被|如果|因为|并且|以及)$")
 _TRAILING_DOTS = re.compile(r"\b[a-z]{1,20}\s?(?:\.{3,}|…+)$|[一-鿿]\s?(?:\.{6,}|…{2,})$")
-"""Dots after a word: "and then...". After a Chinese word, a single "…" is ordinary punctuation, so two are needed."""
+"""Dots after a word: "and then...". A single "…" is ordinary punctuation after a Chinese word, so "……" is needed
+there."""
 _OPEN_END = re.compile(rf"\b{any_of('open_ends')}$", re.IGNORECASE)
 _LEFT_OPEN = re.compile(rf"{_OPEN_END.pattern}|\b{any_of('open_statements')}\b", re.IGNORECASE)
 MIN_STORY_WORDS = 10
@@ -54,12 +55,12 @@ _HALF_QUESTION = re.compile(
     re.IGNORECASE,
 )
 _EMPTY_QUESTION = re.compile(r"(?:[,.!?;]\s*|\b(?:and|then)\s+)how\s+(?:many|much)\s*\?\s*$", re.IGNORECASE)
-"""A last question without the thing to count: "If he has 48 crackers, how many?"; not "How many more?"."""
+"""A last question without the thing to count: "If he has 48 crackers, how many?". "How many more?" does not match."""
 _HALF_CONDITION = re.compile(
     r"(?:If|When|Since|Suppose|After|Given|While)\b(?:(?!\b(?i:how|what|which|find)\b)[^,?:])*|(?:What|How|Which|Who|When)",
     re.ASCII,
 )
-"""A last sentence that is broken off: "If there are 6 servings of", "What"."""
+"""A last sentence that breaks off: "If there are 6 servings of", "What"."""
 
 # missing_figure
 MAX_SHAPE_CHARS = 5_000
@@ -76,7 +77,7 @@ _POINTER_CHINESE = re.compile(
     r"|(?<![一以如])下表(?![面述示达明态现决彰])|见图(?!书)|看图(?!书)|(?:图|(?<!代)表)所示"
     r"|统计图(?:中|如|表示|显示)"
 )
-"""Words that refer to a picture in Chinese: 如图, 下图, 图中. Not 下图书, 下表面, 地图中 or 以下表述."""
+"""Words that refer to a picture in Chinese: 如图, 下图, 图中. 下图书, 下表面, 地图中 and 以下表述 do not match."""
 _EMBEDDED = re.compile(
     r"!\[[^\]]{0,300}\]\(|<img\b|\\includegraphics|<image(?:[_ ]?\d+)?>|\[image(?:[_ ]?\d+)?\]", re.IGNORECASE
 )
@@ -102,7 +103,7 @@ _LABELLED_ROW = re.compile(
 )
 """A row of a table without columns: "Mon 3", "Height (cm): 2, 5, 9", "Cats: ****"."""
 _COLUMNS = tuple((re.compile(mark), least) for mark, least in ((r"\s*\|\s*", 2), (r" {2,}", 2), (r"\s*[,，]\s*", 3)))
-"""Separators of cells, each with the number of lines with equally many cells that make a table."""
+"""Each separator of cells, with the number of lines that make a table. The lines must have equally many cells."""
 _LABELLED_VALUES = re.compile(
     r"(?:[^\W\d_]{1,20}(?:\s?[:：=]\s?|\s)[$€£¥]?\d[\d.]*\s?[^\W\d_]{0,6}\s?[,，;；、]\s?(?:and\s)?){2}[^\W\d_]{1,20}(?:\s?[:：=]\s?|\s)[$€£¥]?\d"
 )
@@ -114,7 +115,7 @@ _SENTENCE_END = re.compile(r"[。！？；!?;]|\.(?!\d)")
 _VALUE_NO_YEAR = re.compile(r"(?<![\d.])(?!(?:19|20)\d\d(?!\d))\d+(?:\.\d+)?")
 """A number that is not a year."""
 MIN_VALUES_TOLD = 2
-"""A sentence about a chart replaces the chart if it has at least this many values; years do not count."""
+"""A sentence about a chart replaces the chart if it has at least this many values. Years do not count."""
 _TABLE = re.compile(r"\b(?:tables?|figures|charts?|pictographs?|histograms?|graphs?)\b|表|统计图", re.IGNORECASE)
 _SHAPE = re.compile(rf"\b{any_of('shapes')}\b", re.IGNORECASE)
 _SHOWN_BEHIND = re.compile(
@@ -147,8 +148,8 @@ _TELLS = re.compile(rf"{any_of('story_openings')}\b.*\b{any_of('story_verbs')}\b
 
 
 def _has_open_formula(text: str) -> bool:
-    """Return True if a formula opens and never closes. LaTeX must follow the open dollar sign, since amounts of money
-    have single dollar signs."""
+    """Return True if a formula opens and never closes. LaTeX must follow the dollar sign, because amounts of money have
+    one, too."""
     marks = [match.start() for match in _OPEN_DOLLAR.finditer(text)]
     if len(marks) % 2 == 0 or _PROSE.search(text, marks[-1]):
         return False
@@ -169,8 +170,8 @@ def _ends_whole(text: str) -> bool:
 
 
 def _may_complete(gold: str | None, text: str) -> bool:
-    """Return True if the gold may complete an open sentence: "quotas". Not "12 apples", "twelve", or words of the
-    text."""
+    """Return True if the gold may complete an open sentence, such as "quotas". "12 apples", "twelve" and words of the
+    text may not."""
     if gold is None or _WORDS.fullmatch(gold.strip()) is None or _AMOUNT.search(gold):
         return False
     words, words_of_text = (set(re.findall(r"\w+", part.casefold())) for part in (gold, text))
@@ -178,7 +179,7 @@ def _may_complete(gold: str | None, text: str) -> bool:
 
 
 def _signs_of_a_cut(text: str, is_stem: bool) -> Iterator[str]:
-    """Yield signs that the text was cut. With `is_stem`, the gold completes the text, which may end in any word."""
+    """Yield signs that the text was cut. With `is_stem`, the gold completes the text, and any word may be the last."""
     prose = without_formulas(text).strip()
     if _EMPTY_QUESTION.search(prose):
         yield "the question names nothing"
@@ -212,8 +213,10 @@ def _may_be_incomplete(row: Row) -> bool:
 
 @detector("truncated_text", version="6", languages=("en", "zh"))
 def truncated_text(row: Row) -> list[Finding]:
-    """Find a prompt that stops within a sentence or a formula. Prompts with tables are skipped: few end in a
-    sentence."""
+    """Find a prompt that stops within a sentence or a formula.
+
+    Prompts with tables are skipped, because they seldom end in a sentence.
+    """
     text = row["prompt"].strip()
     if _has_table(text):
         return []
@@ -222,9 +225,8 @@ def truncated_text(row: Row) -> list[Finding]:
 
 
 def _has_table(text: str) -> bool:
-    """Return True if the text has a table: consecutive lines with a label and values, with bars, or with equally many
-    cells and a number in one of them.
-    """
+    """Return True if the text has a table: consecutive lines with a label and values, with bars, or with the same
+    number of cells and a number in one of them."""
     if _BARS.search(text):
         return True
     lines = [line.replace("$", "").strip() for line in text.split("\n")]
@@ -240,13 +242,12 @@ def _has_table(text: str) -> bool:
 
 
 def _cells(mark: re.Pattern[str], line: str) -> int:
-    """Return the number of cells in a line with this separator."""
     cells = mark.split(line)
     return len(cells) if max(map(len, cells)) <= MAX_CELL_CHARS else 1
 
 
 def _is_shown_behind(text: str, pointer: re.Match[str]) -> bool:
-    """Return True if the shown content follows right after its mention: "as shown below. $7 - 6 = 1$"."""
+    """Return True if the content that is "shown" comes right after these words: "as shown below. $7 - 6 = 1$"."""
     sentence = sentences(text[: pointer.end()])[-1]
     shown = _SHOWN_BEHIND.match(text, pointer.end())
     if shown is None or _PICTURE.search(sentence) or asks(shown["rest"] or ""):

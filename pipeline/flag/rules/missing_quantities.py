@@ -5,20 +5,20 @@ Some prompts, and the reasons for the flag `missing_quantity`:
     "Tom has some apples. He buys 9 more. How many apples does he have now?"           "some" is not a number
     "Tom had some apples. He gave away 5 and has 7 left. How many had he at first?"    no flag: "some" is asked for
     "Tom baked more than 26 cakes and sold 20. How many has he left?"                  "more than 26" is a bound
-    "Tom needs more than 26 cakes. How many more must he bake?"                        no flag: the bound is a rule
+    "Tom needs more than 26 cakes. How many more must he bake?"                        no flag: the bound is meant
     "Each pile had several coins. How many coins are in 6 piles?"                      "several" is not a number
     "Ann has twice as many pens as Bob, who has half as many as Cy. How many has Ann?" only shares
     "Ann works 8 hours a day, 5 days a week. How much does she earn a week?"           no amount of money
     "Ed had more pens than Dan. Dan lost 3. How many more pens has Ed?"                "more" without a number
     "Ann reads English for 2 hours and Chinese for 3. How long does she read French?"  French is only in the question
 
-The flag `foreign_question` is for a question that shares no word with the story, or whose story is in another text:
+The flag `foreign_question` is for a question that has no word in common with the story, or is about another text:
 
     "Tom baked 12 cakes and ate 3 of them. How many wrappers did Danny find?"
     "See question 30 for the passage. Which house has a garden?"
 
-The rules know only words, and no facts of the world (how many legs, how fast). In Chinese they find "some", bounds and
-money, but not questions of another story.
+The detectors know only words, and no facts of the world (how many legs, how fast). In Chinese they find "some", bounds
+and money. They do not find questions of another story.
 """
 
 from __future__ import annotations
@@ -41,31 +41,31 @@ class _Story(NamedTuple):
     facts: str
     """The text without its question."""
     asked: str
-    """The question from "how many" on."""
+    """The question, beginning with "how many"."""
 
     @property
     def text(self) -> str:
         return f"{self.facts} {self.asked}"
 
 
-# The phrase of a vague count, or of its noun, must end at one of these words. In "a few dangerous animals" the noun is
-# further on, so the phrase is skipped.
+# The phrase of a vague count ("a few animals") must end at one of these words. In "a few dangerous animals" the noun
+# comes later, so the phrase is skipped.
 _STOP = rf"(?=\s*[.,;]|\s+{any_of('after_vague_counts')}\b)"
 _VAGUE_COUNT = re.compile(
     rf"\b{any_of('vague_counts')}(?!\s+of\b)(?:(?:\s+more)?(?:{_STOP}|(?=\s+{any_of('moving_verbs')}\b))"
     rf"|\s+(?:more\s+)?(?!more\b|days|hours|minutes|weeks|months|years|times?)(?P<noun>[a-z]+){_STOP})",
     re.IGNORECASE,
 )
-"""A count without a number: "some marbles.", "buys some more."; not "some of", which is a part."""
+"""A count without a number: "some marbles.", "buys some more.". In "some of", it is a part and does not match."""
 _LOSS_EXPLAINED = re.compile(
     rf"(?:\d|\b{any_of('plain_numbers')}\b).*\b(?:missing|gone|lost|stolen|sold|disappear\w*)\b.*\b(?:after|when|since)\b[^\d,]*$",
     re.IGNORECASE,
 )
-"""The text before a vague count, if it already gives the number: "12 are missing after he borrows", before "some"."""
+"""Text before a vague count that already gives the number: "12 are missing after he borrows" before "some"."""
 _FOR_SO_MANY = re.compile(
     rf"\s+for\s+(?:his|her|their|its|my|our|your|the)\s+(?:\d|{any_of('plain_numbers')}\b)", re.IGNORECASE
 )
-"""The text after a vague count, if it gives the number: "for her 2 friends" means one for each friend."""
+"""Text after a vague count that gives the number: "for her 2 friends" means one for each friend."""
 _STATE_ASKED = re.compile(rf"\bhow\s+(?:many|much)\b.*\b{any_of('states')}\b", re.IGNORECASE | re.DOTALL)
 """A question about a state after the events: "how many are left"."""
 _THERE = re.compile(r"\bthere\s+(?:is|are|was|were|live|lived|hang|hung|stand|stood)\s+$", re.IGNORECASE)
@@ -75,7 +75,7 @@ _TOTAL_ASKED = re.compile(
     re.IGNORECASE,
 )
 """A question for a total, which includes every count of the story."""
-# With these words the vague quantity may be asked for, or can be computed, so the rule has no finding.
+# With these words, the vague quantity may be asked for or can be computed. Then nothing is found.
 _CLOSERS = re.compile(rf"\b{any_of('closers')}\b|[%$]", re.IGNORECASE)
 _NUMBER_WORD = re.compile(rf"\d|\b{any_of('plain_numbers')}\b", re.IGNORECASE)
 _VAGUE_CHINESE = re.compile(
@@ -86,13 +86,13 @@ _CLOSERS_CHINESE = re.compile(
     r"还剩|剩下|剩余|现在|一共|共|总|平均|倍|分之|[%％]|比|相等|同样|每|正好|如果|原来|原有|一半"
 )
 
-# Signs other than vague counts, for stories without formulas and variables.
+# Signs other than vague counts, in stories without formulas and variables.
 _QUESTION = re.compile(
     r"(?:\b(?:and|then|so),?\s)?(?:\bat\s+(?:least|most)\s)?\bhow\s+(?:many|much|far|long|old|tall|big|heavy)\b[^?]*(?:\?|$)",
     re.IGNORECASE,
 )
 _SENTENCE_WITHIN = re.compile(r"(?<!\bMrs)(?<!\bMr)(?<!\bMs)(?<!\bDr)\.\s+[A-Z]")
-"""A sentence that begins after a "how many" that asks nothing: "She asked how many came. What is the mean?"."""
+"""A sentence after a "how many" that does not ask: "She asked how many came. What is the mean?"."""
 _VARIABLE = re.compile(r"(?<![\w'’.-])[b-hj-z](?![\w'’.-])")
 """A variable: one letter for a number."""
 _AMOUNT = rf"(?:\$\s?)?(?:\d[\d,]*(?:\.\d+)?|{any_of('plain_numbers')})"
@@ -102,14 +102,14 @@ _BOUND = re.compile(
     r"(?!\s*(?:%|times|percent|/|as\b|or\b|of\b)|[\d.,]*\d)",
     re.IGNORECASE,
 )
-"""A bound: "more than 26"; not "5 more than 26", which is a sum."""
+"""A bound: "more than 26". "5 more than 26" is a sum and does not match."""
 _RANGE = re.compile(
     rf"(?<!from\s)(?<!between\s)(?<![\w:.])(?:\$\s?)?\d+(?:\.\d+)?\s+to\s+(?:\$\s?)?\d+(?:\.\d+)?\s+(?!{any_of('after_a_ratio')}\b)[a-z]{{3,}}",
     re.IGNORECASE,
 )
 """A range: "6 to 8 songs"."""
 _RULE = re.compile(rf"\b{any_of('rule_words')}\b", re.IGNORECASE)
-"""Words of rules and conditions, to which a bound may belong."""
+"""Words of rules and conditions. A bound may belong to such a rule."""
 _BOUND_ASKED = re.compile(rf"\b{any_of('bounds_asked')}\b", re.IGNORECASE)
 _VAGUE_EACH = re.compile(
     r"\b(?:each|every)\s+[a-z]+\s[^.,?!]{0,40}?\b(?:has|had|have|having|holds?|contain(?:s|ed|ing)?|gets?|got)\s+"
@@ -123,7 +123,7 @@ _VAGUE_PRICE = re.compile(
     re.IGNORECASE,
 )
 """A price of uncounted things: "many paintings at $40 each"."""
-# "dozens of eggs"; not "5 dozens" or "two and one-half dozens".
+# "dozens of eggs". "5 dozens" and "two and one-half dozens" do not match.
 _VAGUE_MANY = re.compile(
     r"(?<![\d,])(?<!\d\s)(?<!\bsome\s)(?<!\b(?:two|six|ten)\s)(?<!\b(?:four|five|nine)\s)(?<!\b(?:three|seven|eight)\s)(?<!\bseveral\s)(?<!half\s)\b(?:dozens|hundreds|thousands)\s+(?:of\s+)?(?!years\b|digit)[a-z]{3,}",
     re.IGNORECASE,
@@ -173,7 +173,8 @@ _BARE_AMOUNT = re.compile(
     rf"\b{any_of('paying_words')}\b[^.?]{{0,25}}?(?<![\d.,])\d[\d.,]*\b(?!\s*(?:%|percent|/|[a-z]))|\bin\s+[a-z]+\s*\?",
     re.IGNORECASE,
 )
-"""An amount of money without its sign: "your order amounted to 450"; or a question for another unit: "in silvers?"."""
+"""An amount of money without its sign: "your order amounted to 450". Also a question for another unit: "in
+silvers?"."""
 _TIME_ASKED = re.compile(
     r"\bhow\s+(?:long\b[^?]{0,40}\btake|many\s+(?:more\s+|total\s+)?(?:seconds|hours|minutes|days|weeks|months))\b",
     re.IGNORECASE,
@@ -189,11 +190,11 @@ _MORE_BY_NOTHING = re.compile(
 _BY_AMOUNT = re.compile(r"\bby\b|\bhalf\b|\btimes\b", re.IGNORECASE)
 
 MIN_TOLD_WORDS = 12
-"""The minimum number of words before the question. Fewer words may have none in common with the question by chance."""
+"""The minimum number of words before the question. Fewer words may share none with the question by chance."""
 _COUNTED = re.compile(r"\bhow\s+many\s+(?:more\s+|fewer\s+|total\s+)?(?P<noun>[a-z]+)", re.IGNORECASE)
 _ASKED_ANYWHERE = frozenset(PATTERNS["asked_anywhere"])
 STEM = 4
-"""The number of first letters by which words are compared, without endings: "baked" and "bakes" are equal."""
+"""Words are compared by this number of first letters, so that "baked" and "bakes" are equal."""
 _ENDINGS = ("ies", "ing", "ed", "es", "s")
 
 # Chinese.
@@ -277,7 +278,7 @@ def _vague_count(prompt: str) -> str | None:
 
 
 def _is_parted(story: str, match: re.Match[str]) -> bool:
-    """Return True if numbers after "there are some foxes" count all foxes in parts, and none come or go."""
+    """Return True if the numbers after "there are some foxes" count all foxes in parts, and no foxes come or go."""
     if match["noun"] is None or not _THERE.search(story, 0, match.start()):
         return False
     counted = rf"(?:\d|\b{any_of('plain_numbers')})\s+{match['noun']}\b(?!\s+{any_of('moving_verbs')}\b)"
@@ -377,7 +378,7 @@ _LOOKS: dict[str, Callable[[_Story], str | None]] = {
     "more by no number": _more_by_nothing,
     "only asked for": _sibling,
 }
-"""Maps each reason why a number is missing to its search."""
+"""Each reason why a number is missing -> the function that finds it."""
 
 
 def _first(pattern: re.Pattern[str], text: str) -> str | None:
@@ -401,7 +402,7 @@ def _chinese_signs(prompt: str) -> Iterator[Sign]:
 
 @detector("foreign_question", version="2")
 def foreign_question(row: Row) -> list[Finding]:
-    """Find a question whose story is in another problem, or shares no word with it."""
+    """Find a question that has no word in common with its story, or is about another text."""
     if (pointer := points_elsewhere(row["prompt"])) is not None:
         return [Finding("foreign_question", evidence={"refers_to": ending(pointer)})]
     story = _story(row["prompt"]) if _asks_openly(row) else None

@@ -32,7 +32,7 @@ _HOW_MANY_CHINESE = re.compile(
 )
 _RATE = re.compile(rf"\b{any_of('rate_words')}\b|平均|每|约|倍", re.IGNORECASE)
 _HAS_FRACTIONS = re.compile(r"\d\.\d+(?!\d|\s*\\?%)|\d\s*/\s*\d|\\[dt]?frac|\bhalf\b|\bquarters?\b|分之|半")
-"""Fractions in a prompt: a fraction may then be a sensible answer."""
+"""Fractions in a prompt. If a prompt has one, a fraction may be a sensible answer."""
 
 _NAMES_UNIT = re.compile(r"\\text\s*\{|\d\s*[a-z]{2,}")
 r"""A gold with a unit: "2.5 kg", "2.5\text{ kg}"."""
@@ -44,7 +44,8 @@ _NEGATIVE_COUNT = re.compile(
     r"(?P<noun>[a-z]{2,})",
     re.IGNORECASE,
 )
-"""A negative number of things, after a word: "buys -33 packs", "-36 campers went". Not the difference "5 -3 packs"."""
+"""A negative number of things, after a word: "buys -33 packs", "-36 campers went". The difference "5 -3 packs" does not
+match."""
 _MAY_BE_NEGATIVE = re.compile(rf"\b{any_of('signed_measures')}\b|°", re.IGNORECASE)
 """Measures that may be negative in a story, such as temperatures."""
 
@@ -85,7 +86,7 @@ _CLOCK = re.compile(r"(?<![\d:.])\d{1,2}:[6-9]\d\s*[ap]\.?m\b", re.IGNORECASE)
 def fractional_count(row: Row) -> list[Finding]:
     """Find a question that counts whole things and has a fraction as gold."""
     gold = read_number(row["gold"])
-    # A gold with a unit is a measure, which may be a fraction.
+    # A gold with a unit is a measure. It may be a fraction.
     if (
         gold is None
         or gold.value.denominator == 1

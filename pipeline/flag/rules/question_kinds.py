@@ -28,18 +28,18 @@ from truegold.verifiers.extract.listed_options import Options, find_options
 from truegold.verifiers.extract.listed_options import spoilt_options as what_spoils_options
 
 MAX_PROMPT_CHARS = 50_000
-"""Longer prompts are not searched for options, so that megabytes of text are not searched."""
+"""Prompts with more characters are not searched for options."""
 
 # multi_part
 _QUANTITY = re.compile(rf"\b{any_of('quantity_questions')}\b|多少|几(?!何|乎)|求", re.IGNORECASE)
 _PART_LABEL = re.compile(
     r"(?:(?<=\s)|^)\(?([a-e])[.)]\s+|(?<![A-Za-z0-9_])[（(]([1-5])[)）]|(?:(?<=\s)|^)\(?(i{1,3}|iv)\)\s+"
 )
-"""The label of a part: "(a) ", "a. ", "(1)" or "（1）", "ii) "; not the argument of "f(1)"."""
+"""The label of a part: "(a) ", "a. ", "(1)", "（1）" or "ii) ". The argument of "f(1)" does not match."""
 _LABELS = (["a", "b", "c", "d", "e"], ["1", "2", "3", "4", "5"], ["i", "ii", "iii", "iv"])
 _INSTRUCTION = re.compile(rf"{any_of('part_orders')}\b|.*[?？]|.*(?:求|多少|证明|写出|计算)", re.IGNORECASE | re.DOTALL)
 """A question or an instruction: "Find the area.", "How many are left?", "求面积"."""
-# Questions that do not count as a part: they repeat another question, are part of the story, or ask for another form of
+# Questions that do not count as a part. They repeat another question, are part of the story, or ask for another form of
 # the first answer ("What is $m+n$?").
 _NOT_SEPARATE = re.compile(
     r"(?:that\s+is\b|in\s+other\s+words|i\.e\.|hint\b)|.*[\"“”]|what\s+is\s+" + FORMULA + r"\s*\?",
@@ -48,9 +48,9 @@ _NOT_SEPARATE = re.compile(
 _ANSWER_TOLD = re.compile(
     r"\banswer\s+(?:of|to)\s+the\s+(?:above|previous|first)\s+(?:question|problem)\s+is\b", re.IGNORECASE
 )
-"""A sentence that gives the answer to an earlier question, so that only the last question is asked."""
+"""A sentence that gives the answer to an earlier question. Then only the last question is asked."""
 _BETWEEN_ANSWERS = re.compile(r"(?<!\d),|,(?!\d{3})|[;，；、]|\band\b|\n")
-"""Separators between the answers in a gold: "3, 4", "3 and 4"; not the comma of "1,000"."""
+"""Separators between the answers in a gold: "3, 4", "3 and 4". The comma of "1,000" does not match."""
 
 _SOLVED_PART = re.compile(r"\\boxed\s*\{|\bfinal\s+answer\s*:", re.IGNORECASE)
 """The answer of a worked solution that follows a part."""
@@ -63,13 +63,15 @@ _PROOF = re.compile(
     r"|(?:^|[。；;，,：:！？\s）)试请并再求能来])证明(?=[:：]|[:：，,]?\s*(?:对|当|若|不等式|方程|函数|存在|任意|数列|四边形|三角形|直线|平面|[A-Za-z$\\∠△⟦])))",
     re.IGNORECASE,
 )
-"""An instruction to prove, at the start of a clause: "Prove that", "and show that", "Prove Cauchy's", 求证. Not "he can
-prove that", "prove it", or 证明 in the sense of evidence (予以证明, 证明文件, 举证证明)."""
+"""An instruction to prove, at the start of a clause: "Prove that", "and show that", "Prove Cauchy's", 求证. These do
+    not
+match: "he can prove that", "prove it", and 证明 in the sense of evidence (予以证明, 证明文件, 举证证明).
+"""
 _MATHEMATICS = re.compile(
     FORMULA + rf"|[=<>≤≥∠△]|\d\s?[-+*/^]\s?\d|\b[b-hj-zA-HJ-Z]\b|\b{any_of('proved_things')}\b"
     r"|[整质素奇偶有理实复]数|函数|数列|方程|不等式|[角边]形|直线|平面|向量|矩阵|集合|定理"
 )
-"""Mathematical words and signs. A proof must have one, since texts on law and science also say "show" and "prove"."""
+"""Mathematical words and signs. A proof must have one. Texts on law and science also say "show" and "prove"."""
 _VALUE_ASKED = re.compile(rf"\b{any_of('value_questions')}\b|多少|求(?!证)|几(?!何)", re.IGNORECASE)
 
 # choice_remnant
@@ -91,13 +93,12 @@ _LISTED = re.compile(
 """A list that may be the options: a line "- 4", "2)" or "iv.", "①", "(b)", "primes: 4", a drawing or a table."""
 _OPTION_LABEL = re.compile(r"(?<!\w)[(（]\s?([A-E])\s?[)）]")
 MAX_COMMAS = 1
-"""Maximum number of commas in a question without options. "Which of these is prime: 4, 7, or 9?" has its options."""
+"""The maximum number of commas in a question without options. "Which of these is prime: 4, 7, or 9?" has options."""
 
 
 def _labelled_parts(prose: str) -> list[str]:
-    """Return the texts of the parts (a), (b), ... or (1), (2), ...; empty unless the labels are in order and all parts
-    ask for something.
-    """
+    """Return the texts of the parts (a), (b), ... or (1), (2), ... of a problem. The result is empty unless the labels
+    are in order, and all parts ask for something."""
     marks = list(_PART_LABEL.finditer(prose))
     labels = [next(label for label in mark.groups() if label) for mark in marks]
     for family in _LABELS:
@@ -123,7 +124,7 @@ def _questions(prose: str) -> list[str]:
 
 
 def _has_options(row: Row) -> bool:
-    """Return True for a choice question. Small letters are not options if they may label parts instead."""
+    """Return True for a choice question. Small letters do not count as options if they may label parts."""
     options = find_options(row["prompt"])
     return row.get("verifier") == "choice" or (options is not None and not options.may_be_parts)
 
@@ -134,7 +135,7 @@ def multi_part(row: Row) -> list[Finding]:
     prose = without_formulas(row["prompt"])
     asked = _labelled_parts(prose) or list(dict.fromkeys(_questions(prose)))
     answers = len(_BETWEEN_ANSWERS.split(row["gold"] or ""))
-    # Options may be questions themselves, and parts with solutions are no longer questions.
+    # Options may be questions themselves. Parts with solutions are no longer questions.
     if row["domain"] == "code" or len(asked) < 2 or answers >= len(asked):
         return []
     if _has_options(row) or _SOLVED_PART.search(row["prompt"]) or is_said_twice(row["prompt"]):
@@ -144,7 +145,7 @@ def multi_part(row: Row) -> list[Finding]:
 
 @detector("proof", version="4")
 def proof(row: Row) -> list[Finding]:
-    """Find a question for a proof, which a comparison with a gold cannot judge."""
+    """Find a question for a proof. A comparison with a gold cannot judge a proof."""
     prose = without_formulas(row["prompt"]).strip()
     match = _PROOF.search(prose)
     if match is None or row["domain"] == "code" or _VALUE_ASKED.search(prose) or _has_options(row):
@@ -203,7 +204,7 @@ def _lost_options(prompt: str, gold: str) -> dict[str, Any] | None:
     if (question := _question_before_options(prompt)) is not None:
         return {"asks": ending(question), "options": "missing"}
     labels = "".join(sorted(set(_OPTION_LABEL.findall(prompt)))) if letter else ""
-    # Labels with a gap, such as A, C, D, are remains of options. `find_options` finds complete options.
+    # Labels with a gap, such as A, C, D, are what remains of options. `find_options` finds complete options.
     has_gap = len(labels) >= 2 and not "ABCDE".startswith(labels)
     return {"gold": gold, "labels": list(labels)} if has_gap else None
 
@@ -223,7 +224,7 @@ def _question_before_options(prompt: str) -> str | None:
 
 @detector("yes_no_answer", version="1")
 def yes_no_answer(row: Row) -> list[Finding]:
-    """Find an answer of yes or no, true or false: a guess is right half of the time, and is then rewarded."""
+    """Find an answer of yes or no, true or false. Half of the guesses at it are right, and are rewarded."""
     if row["domain"] == "code" or not row["gold"] or (answer := truth_of(row["gold"])) is None:
         return []
     return [Finding("yes_no_answer", evidence={"gold": row["gold"], "read_as": answer})]

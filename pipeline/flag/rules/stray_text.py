@@ -32,7 +32,8 @@ MAX_CHARS = 10_000
 # garbled_number
 _NUMBER_WORDS = frozenset(PATTERNS["number_words"])
 MIN_WORD = 5
-"""The minimum length of a number word whose slips of one letter are found. Shorter words resemble too many others."""
+"""The minimum length of a number word whose slips of one letter are found. Shorter words are like too many other
+words."""
 _LONG_NUMBER_WORDS = tuple(sorted(word for word in _NUMBER_WORDS if len(word) >= MIN_WORD))
 _REAL_WORDS = frozenset(PATTERNS["near_number_words"])
 """Real words that are one letter away from a number word."""
@@ -47,9 +48,9 @@ _DIGITS_WITH_LETTERS = re.compile(
     r"(?<![\w.\\$])(?!1[4-8]O\b|1(?:2[3-9]|3[0-5])I\b)"
     r"(?:\d+[OI](?=\s+[a-z]+s\b)|(?<=[-+*/=←] )\d+O(?!\()|\d+[OIl]\d+|[OIl]\d+|\d+[SB]\d+)(?:\.\d+)?(?![\w'-])"
 )
-"""Numbers with a letter instead of a digit: "1O0", "l2", "2S4". If the letter is the last character, a plural must
-follow the number ("1O pens"), or a sign of arithmetic must precede it ("+ 1O"). Isotopes such as 18O and 131I, litres
-("2l") and multiples of an identity ("3I") are excluded."""
+"""Numbers with a letter in place of a digit: "1O0", "l2", "2S4". A letter at the end needs a plural after the number
+("1O pens"), or a sign of arithmetic before it ("+ 1O"). Isotopes such as 18O and 131I, litres ("2l") and multiples of
+an identity ("3I") do not match."""
 _CHEMISTRY = re.compile(r"->|→|\b(?:molecul|atom|isotope|oxid|reaction|ions?\b|mol(?:es?)?\b)", re.IGNORECASE)
 
 # garbled_word
@@ -67,11 +68,11 @@ _DRAWINGS = re.compile(r"\[asy\].*?\[/asy\]|\\begin\{([a-z]+\*?)\}.*?\\end\{\1\}
 _LOOP = re.compile(r"(\S.{0,40}?)\1{15,}", re.DOTALL)
 """A text of up to 41 characters that occurs at least sixteen times in a row."""
 _REPEATS_WORDS = re.compile(r"[^\W\d_]|\d\W|\W\d")
-"""A loop with words. A loop of digits alone is a periodic decimal, and a loop of underscores is a blank to fill."""
+"""A loop with words. Digits alone are a periodic decimal, and underscores are a blank to fill."""
 MAX_LOOP_CHARS = 4_000
-"""The number of characters of a prompt that are searched for loops, which takes forty steps for each character."""
+"""The number of characters of a prompt that are searched for loops. The search takes forty steps for each character."""
 _MIN_REPEATS = 3
-"""The least number of occurrences of a single repeated sentence. Two different sentences need only occur twice each."""
+"""A single sentence must occur at least this number of times. Two different sentences need to occur only twice each."""
 _MIN_SENTENCE_CHARS = 25
 """The minimum length of a repeated sentence. Shorter sentences may recur."""
 MIN_PAIR_CHARS = 40
@@ -83,7 +84,7 @@ _ORDER = re.compile(rf"(?:please\s+)?{any_of('foreign_orders')}\b", re.IGNORECAS
 _ANY_ORDER = re.compile(rf"(?:please\s+|\w+ly\s+)?(?:{any_of('foreign_orders')}|divide|reverse|speak)\b", re.IGNORECASE)
 """An instruction that only occurs with a thing of `_FOREIGN_THING`, as in "divide the audio"."""
 _FOREIGN_THING = re.compile(rf"\b{any_of('foreign_things')}\b", re.IGNORECASE)
-"""Things outside of problems, such as an audio waveform. An instruction about one may contain a number."""
+"""Things outside of problems, such as an audio waveform. An instruction about such a thing may contain a number."""
 _CONTENT = re.compile(r"[a-z]{4,}")
 _COMMON = frozenset("this that these those into then your every each from with their them have what when".split())
 
@@ -121,7 +122,7 @@ def _short_slips() -> dict[str, str]:
 
 
 _SHORT_SLIPS = _short_slips()
-"""Maps misspellings to short number words. `tow` is missing, since it is a word itself (`_TOW`)."""
+"""A misspelling -> the short number word. `tow` is missing, because it is a word (`_TOW`)."""
 
 
 @detector("garbled_number", version="4", languages=("en",))
@@ -188,7 +189,7 @@ def generator_talk(row: Row) -> list[Finding]:
 
 @detector("repeated_text", version="3")
 def repeated_text(row: Row) -> list[Finding]:
-    """Find a loop or repeated sentences. The options of a choice question are skipped, since they may be alike."""
+    """Find a loop or repeated sentences. Options of a choice question may be alike, so they are skipped."""
     text = _DRAWINGS.sub(" ", row["prompt"][:MAX_TALK_CHARS])
     loop = next((match for match in _LOOP.finditer(text[:MAX_LOOP_CHARS]) if _REPEATS_WORDS.search(match[1])), None)
     if loop is not None:
@@ -208,7 +209,8 @@ def repeated_text(row: Row) -> list[Finding]:
 
 @detector("foreign_instruction", version="2")
 def foreign_instruction(row: Row) -> list[Finding]:
-    """Find a first sentence that is a foreign instruction, and shares no content word with the question after it."""
+    """Find a first sentence that is a foreign instruction. It has no content word in common with the question after
+    it."""
     if row["domain"] != "math":
         return []
     parts = sentences(without_formulas(row["prompt"][:MAX_TALK_CHARS]))

@@ -274,3 +274,66 @@ def test_tests_of_javascript_that_wait_are_finished(code: str, program: str, sco
     verdict = CodeVerifier()(f"```js\n{program}\n```", info=info)
     assert verdict.score == score, verdict
     assert "wait" in verdict.evidence["weakness"]
+
+
+LOOP = "for i in 1..3 { assert_eq!(f(i), i + 1); }"
+MADE = """macro_rules! cases {
+    ($($name:ident: $case:expr,)*) => { $(#[test] fn $name() { let (a, b) = $case; assert_eq!(f(a), b); })* }
+}
+"""
+NAMED = "macro_rules! named { ($name:ident) => { #[test] ITEM } }\nnamed!(one);\n"
+MODULE = f"mod $name {{ use super::*; #[test] fn t() {{ {LOOP} }} }}"
+RESULT = 'fn $name() -> Result<(), String> { if f(1) == 2 { Ok(()) } else { Err("no".into()) } }'
+RUST_SUITES = {
+    "made by a macro": f"{MADE}\ncases! {{ one: (1, 2), two: (2, 3), }}",
+    "made by a macro in a module": f"#[cfg(test)] mod tests {{ use super::*; {MADE}\ncases! {{ one: (1, 2), }} }}",
+    "made beside a test that all pass": f"{MADE}\ncases!(one: (1, 2),);\n#[test] fn runs() {{ assert!(f(0) > -9); }}",
+    "in a module made by a macro": NAMED.replace("#[test] ITEM", MODULE),
+    "in two modules": f"mod a {{ use super::*; mod b {{ use super::*; #[test] fn t() {{ {LOOP} }} }} }}",
+    "of the same name": f"mod a {{ use super::*; #[test] fn t() {{ {LOOP} }} }}\n#[test] fn t() {{ f(1); }}",
+    "with a result": NAMED.replace("ITEM", RESULT),
+    "that must panic": NAMED.replace("ITEM", "#[should_panic] fn $name() { assert_eq!(f(1), 2); panic!(); }")
+    + f"#[test] fn t() {{ {LOOP} }}",
+    "before a main function": f"#[test] fn t() {{ {LOOP} }}\nfn main() {{ std::process::exit(1); }}",
+    "before a main function of the program": f"#[test] fn t() {{ {LOOP} }}\n#[cfg(not(test))]\nfn main() {{}}",
+    "with a value that is both given and expected": "#[test] fn t() { let n = 2; assert_eq!(f(n) - f(0) + f(-1), n); }",
+    "in a main function": f"fn main() {{ {LOOP} }}",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RUST_SUITES)
+def test_every_test_of_rust_runs(name: str) -> None:
+    if "rust" not in installed_languages():
+        pytest.skip("there is no toolchain for rust on this machine")
+    info = {"tests": {"type": "inserted", "code": f"#<INSERT>\n{RUST_SUITES[name]}"}, "language": "rust"}
+    for sign, score in (("+", 1.0), ("-", 0.0)):
+        verdict = CodeVerifier()(f"```rust\nfn f(x: i64) -> i64 {{ x {sign} 1 }}\n```", info=info)
+        assert verdict.score == score, verdict
+
+
+IT = "it('adds', () => { assert.equal(add(1, 2), 3); });"
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        (IT, "it"),
+        (f"describe('add', function() {{ {IT} }});", "describe"),
+        (f'describe.only("add", () => {{ {IT} }});', "describe"),
+        (IT.replace("()", "async ()", 1), "it"),
+        (IT.replace("() =>", "done =>", 1), "it"),
+        ("test(`adds`, function() { expect(add(1, 2)).toBe(3); });", "test"),
+        (f"const assert = require('assert'), {{ it }} = require('node:test');\n{IT}", "it"),
+        (f"const assert = require('assert');\nfunction it(name, run) {{ run(); }}\n{IT}", None),
+        (f"const assert = require('assert'), it = (name, run) => run();\n{IT}", None),
+        ("function test() { console.assert(add(1, 2) === 3); }\ntest();", None),
+    ],
+)
+def test_a_runner_of_javascript_that_is_not_there_is_named(code: str, name: str | None) -> None:
+    if "javascript" not in installed_languages():
+        pytest.skip("there is no toolchain for javascript on this machine")
+    info = {"tests": {"type": "inserted", "code": f"#<INSERT>\n{code}"}, "language": "javascript"}
+    for program, score in (("return a + b; }", 1), ("return 0; }\nfunction describe() {}\nfunction it() {}", 0)):
+        verdict = CodeVerifier()(f"```js\nfunction add(a, b) {{ {program}\n```", info=info)
+        assert verdict.score == (score if name is None else None), verdict
+        assert name is None or f"the tests call {name} " in verdict.evidence["error"]

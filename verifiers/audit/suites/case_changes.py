@@ -1,4 +1,4 @@
-"""Changes the cases of tests as the lines of a reviewer's fix say.
+"""Changes the cases of tests. Each line of a reviewer's fix is a change:
 
     drop 1                          removes case 1
     drop all                        removes every case, so that the other lines replace the tests
@@ -6,8 +6,8 @@
     {"args": [3], "expected": 4}    adds a case to calls; {"input": "3\\n", "output": "4\\n"} to programs that print
 
 Numbers are those of the tests before the change, from 0. In test code each assertion is a case. A function, loop or
-class that loses its last assertion is removed with it. The evidence of verdicts has the same numbers, but there a test
-function of unittest or pytest is a single case.
+class that loses its last assertion is removed too. Verdicts number cases in the same way, except that a test function
+of unittest or pytest is one case there.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def _require_independent(removed: Sequence[ast.stmt], left: ast.Module | None) -
 
 
 def _changed_names(node: ast.AST, bound: Set[str]) -> Iterator[str]:
-    """Yield the names that a node defines and other statements do not (`bound`), and the objects that it changes."""
+    """Yield the names that a node defines, except those in `bound`, and the objects that the node changes."""
     match node:
         case ast.Name(id=name, ctx=ast.Store()) if name not in bound:
             yield name

@@ -8,8 +8,8 @@
     ([1, 2], 2), ([7], 1)          a list and its length
 
 Made inputs keep the properties that all seen values share: types, signs, sorted order (also rotated), distinct items,
-equal lengths, matching brackets, and the kind of character in each position. They also keep relations between two
-arguments: one is the length of the other, both have the same length, or one is never larger than the other.
+equal lengths, matching brackets, and the kind of character in each position. They also keep three relations between two
+arguments: the first is the length of the second, both have the same length, or the first is never larger.
 
 Ranges are widened by about half. Signs and emptiness never change, since the problem may not allow values that its
 tests do not show.
@@ -46,13 +46,13 @@ FEW_VALUES = 2
 """If all cases have at most this many different values, and one of them twice, the value is a choice among them."""
 
 MAX_CHANCE = 0.01
-"""Rotation is learnt as a rule only if it is less likely than this that all seen lists are rotated by chance."""
+"""Rotation becomes a rule if all seen lists are rotated and the probability of this by chance is below MAX_CHANCE."""
 
 EQUAL_SHARE = 0.2
 """The share of inputs in which a number may be set equal to another argument."""
 
 MIN_PAIRS = 3
-"""Minimum number of different pairs of numbers from which their equality is learnt."""
+"""Two arguments that are equal in all cases are kept equal only if they have at least this many different values."""
 
 ROOM = 3
 """Minimum widening of a range of integers."""

@@ -19,9 +19,9 @@
     if a: ... else: ...      ->  the first branch alone, the other alone
     for ...:                 ->  the loop ends after its first iteration
 
-A mutant is the program's text with one change, so that comments and layout stay. The seed chooses the changes, taking
-the kinds of faults in turn, so that a program with many numbers also gets other faults. The choice is the same on every
-machine. All mutants are different programs.
+A mutant is the program's text with one change, so that comments and layout stay. The seed chooses the changes. Kinds of
+faults take turns, so that a program with many numbers also gets other faults. The choice is the same on every machine.
+All mutants are different programs.
 
 Some parts are never changed, since tests need not notice faults there: docstrings, imports, annotations, decorators,
 f-strings, the guard `if __name__ == "__main__"`, unused functions and classes, and classes for fast input (`FastIO`).
@@ -411,7 +411,7 @@ def _is_guard(test: ast.expr) -> bool:
 
 
 def _is_changed_itself(test: ast.expr) -> bool:
-    """Return whether a condition is a comparison or a constant, whose own faults already negate it."""
+    """Return whether a condition is a comparison or a constant. Faults of these already negate the condition."""
     return isinstance(test, ast.Constant) or (isinstance(test, ast.Compare) and len(test.ops) == 1)
 
 
@@ -444,7 +444,7 @@ MAX_NAME_CHARS = 40
 _COMMON_OUTPUTS = ("0", "1", "-1", "YES", "NO", "Yes", "No")
 _COMMON_VALUES = ("None", "0", "1", "''", "[]", "True", "False", "float('nan')", "float('inf')")
 _EMPTY_ARRAY = "__import__('numpy').empty((0, 1))"
-"""An empty array, which numpy's comparisons take as equal to any array that it broadcasts with."""
+"""An empty array. numpy's comparisons find no difference between it and an array of a matching shape."""
 _EXITS = (("sys", "exit(0)"), ("os", "_exit(0)"))
 _PRINT_SUCCESS = "print('OK\\nPASSED\\nAll tests passed\\n1\\n')\n"
 _ALWAYS_EQUAL = """\
@@ -476,8 +476,8 @@ class NullProgram:
 def null_programs(suite: Suite, prompt: str | None = None) -> list[NullProgram]:
     """Return the distinct null programs of a suite, or an empty list for test code whose tested names are unknown.
 
-    Programs that print one of the expected outputs are null programs, with an exception: if the suite has a single case
-    without input, and the problem's text does not show its output, such a program solves the problem.
+    Programs that print one of the expected outputs are null programs, with one exception. If the suite has a single
+    case, without input, and the problem's text does not show the output, such a program solves the problem.
     """
     outputs, is_single = _repeatable_outputs(suite, prompt)
     programs = [NullProgram("empty program", "")]

@@ -1,4 +1,4 @@
-"""Runs worked solutions on their own tests, and repairs the tests so that they pass: the second step of a vetting.
+"""Runs worked solutions on their own tests, and repairs the tests so that they pass: step 2 of `vetting.py`.
 
     result of the worked solution                          diagnosis and repair
     a case passes in one run and fails in another          the case is flaky and is removed
@@ -74,7 +74,7 @@ Run = Sequence[CaseAttempt]
 """One attempt at each case."""
 
 DEFAULT_TOLERANCE = 1e-6
-"""The verifier's tolerance for a checker without one."""
+"""The verifier's tolerance if a checker names none."""
 LOOSE = 1e-4
 """Largest tolerance that is tried if the problem's text does not name one."""
 MAX_WORDS = 8
@@ -356,12 +356,12 @@ def _show_cases(runs: Sequence[Run], cases: Sequence[int], expected: Sequence[An
 
 
 CheckerCandidate: TypeAlias = tuple[VetReason, Spec, bool]
-"""A checker to try if a worked solution fails, in three items: the fault of the tests, the checker, and a truth value,
-which is true if a pass of the solution proves that the checker is right."""
+"""A checker to try if a worked solution fails: the fault of the tests, the checker, and whether the checker is right
+beyond doubt if the solution passes with it."""
 
 
 def has_own_checker(tests: object) -> bool:
-    """Return whether a checker program, testlib's or another, or an interactor judges the outputs."""
+    """Return whether a program of the tests (a checker or an interactor) judges the outputs."""
     if getattr(tests, "interactor", None) is not None:
         return True
     checker = getattr(tests, "checker", None)
@@ -467,7 +467,7 @@ def _unordered_unit(outputs: Sequence[str]) -> str | None:
 
 AnswersSign: TypeAlias = Literal["text", "outputs", "same_input"]
 """The evidence for several right answers: the problem's text, an output of the worked solution that resembles the
-expected one, or two cases with the same input and outputs that resemble each other."""
+expected one (`are_alike`), or two cases with the same input and outputs that resemble each other."""
 
 
 CHECKER_SKELETON = """\

@@ -14,9 +14,9 @@ prompt "... Input\\n3\\n1 2 3\\nOutput\\n6 ...", case {"input": "3\\n1 2 3\\n", 
 prompt "... >>> add(3, 4)\\n    7", case add(3, 4) == 7                                           leaked
 prompt "... n is at most 3 ...", case {"input": "3", "output": "6"}                               not leaked
 
-A case of a program is leaked if the prompt contains the case's input, word for word, and its output at most
-`NEAR_TOKENS` words later. A call is leaked if the prompt contains the call's arguments in order, and its result at most
-`NEAR_CHARS` characters later.
+A case of a program is leaked if the prompt shows its input word for word, and at most `NEAR_TOKENS` words later its
+output. A call is leaked if the prompt shows its arguments in order, and at most `NEAR_CHARS` characters later its
+result.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ class _Words:
         return False
 
     def _begins_input(self, blank: int) -> bool:
-        """Say whether an input begins after this blank: the blank begins a line, or follows a word but not a number."""
+        """Say whether an input may begin after this blank: at the start of a line, or after a word (no number)."""
         before = self._text[max(0, blank - NEAR_CHARS) : blank]
         return blank in self._starts or not before.rpartition(" ")[2].isdigit()
 

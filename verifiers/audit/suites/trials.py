@@ -4,8 +4,8 @@
     trial = bench.run("print(sum(map(int, input().split())))", hash_seed=1)
     trial.passed, trial.attempts[0].output, trial.attempts[0].cpu_s
 
-Cases are judged by the verifier's own functions in the same sandbox. Outputs are known for programs that print and for
-tests of type `calls`; for test code only the results of its assertions are known.
+Cases are judged by the verifier's own functions in the same sandbox. The outputs are known for programs that print and
+for tests of type `calls`. For test code, only the results of assertions are known.
 """
 
 from __future__ import annotations

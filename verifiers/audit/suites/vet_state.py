@@ -304,7 +304,7 @@ class VetState:
         return [self._program(solution) for solution in solutions if solution.strip()]
 
     def _program(self, solution: str) -> str:
-        """Return the program of a solution, with the stub before it if the solution continues the stub."""
+        """Return the program of a solution. A solution that continues the stub gets the stub in front."""
         if not (stub := getattr(self.suite.tests, "stub", "")):
             return solution
         entry_point = getattr(self.suite.tests, "entry_point", None) or ""

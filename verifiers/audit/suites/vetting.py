@@ -35,8 +35,8 @@ results:
 
 The inputs of new cases are those on which the wrong programs differ from the worked solution (`witnesses`). They are
 chosen greedily, until each program fails `CATCHES` of them or there are `MAX_CASES` new cases. No case is proposed if
-its expected result is in doubt. This is so if solutions disagree, if results vary or depend on the order of calls, if
-the problem allows several answers or any order, or if the suite has its own checker or interactor.
+expected results are in doubt: solutions disagree, results vary or depend on the order of calls, the problem allows
+several answers or any order, or the suite has its own checker or interactor.
 
 Not covered: whether the tests agree with the problem's text, beyond the evidence of worked solutions.
 """
@@ -89,8 +89,9 @@ such findings wrong, because up to half of the survivors were harmless."""
 def find_paid_nulls(state: VetState) -> list[NullProgram]:
     """Return the null programs that pass, and report them.
 
-    Usually the suite is dropped. If only programs with the answer to its single case pass, the suite is flagged. If
-    only attacks pass, in a process that is shared with the tests, a note is reported and the result is empty.
+    Usually the suite is dropped. The suite is flagged if it has a single case, and only programs that return the answer
+    to this case pass. If only attacks pass, in a process that is shared with the tests, a note is reported and the
+    result is empty.
     """
     bench, limits, order = state.bench(), faulty_limits(state), _cheapest_first(state)
     nulls = null_programs(state.suite, state.prompt)

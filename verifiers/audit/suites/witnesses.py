@@ -34,8 +34,8 @@ from truegold.verifiers.sandbox.inside.wire.encoding import encode
 MAX_INPUTS, MAX_PRINTED = 200, 40
 """MAX_INPUTS inputs are made for a function, and MAX_PRINTED for a program that reads stdin."""
 MIN_INPUTS, MIN_PRINTED = 20, 10
-"""Two functions count as equivalent if their results are equal for at least MIN_INPUTS inputs. Two programs that read
-stdin need equal output for at least MIN_PRINTED inputs."""
+"""Equal results on fewer inputs do not show that two functions are equivalent (MIN_INPUTS), or two programs that read
+stdin (MIN_PRINTED)."""
 MAX_INPUT_CHARS = 2_000
 """Maximum length of an input that is read from tests, in characters."""
 MAX_CONFIRMED = 5
@@ -54,7 +54,7 @@ class Witness:
     """An input on which a faulty program differs from the worked solution."""
 
     input: str
-    """The arguments as a call has them, or the input on stdin."""
+    """The arguments, as Python code (`[1, 2], 3`), or the input on stdin."""
     expected: str
     """The answer of the worked solution."""
     got: str
@@ -72,7 +72,7 @@ class InputComparison(ABC):
         self.is_telling = len(answers) >= least
         """Whether there are enough inputs for equal results to show that two programs are equivalent."""
         self.likely: set[int] = set(range(len(answers)))
-        """The inputs whose answers resemble the expected ones of the tests."""
+        """The inputs whose answers look like the expected answers of the tests (`_Shown.is_like`)."""
         self._state, self._limits = state, limits
 
     @abstractmethod
@@ -81,7 +81,7 @@ class InputComparison(ABC):
 
     @abstractmethod
     def differences(self, program: str) -> list[int]:
-        """Return the inputs on which a program differs from the solution, the best ones for a case first."""
+        """Return the inputs on which a program differs from the solution. Inputs that make better cases come first."""
 
     @abstractmethod
     def confirm(self, program: str, index: int) -> Witness | None:
@@ -93,7 +93,7 @@ class InputComparison(ABC):
         return next((witness for witness in tried if witness is not None), None)
 
     def _passes_alone(self, bench: Bench, program: str) -> bool:
-        """Return whether all passing solutions pass a suite of one case, and the program fails."""
+        """Return whether a suite of one case accepts the passing solutions and refuses the program."""
         right = (self._state.reference or "", *self._state.agreeing)
         return all(bench.run(each).passed for each in right) and not bench.run(program, limits=self._limits).passed
 
@@ -229,7 +229,7 @@ def _compare_printed(state: VetState, limits: Limits) -> InputComparison | None:
 
 
 class _Printed(InputComparison):
-    """The comparison for programs that read stdin. Each input needs a process, so it stops at the first difference."""
+    """The comparison for programs that read stdin. An input takes a process, so only the first difference is found."""
 
     def __init__(self, state: VetState, limits: Limits, answers: Sequence[tuple[Arguments, Any]], least: int) -> None:
         super().__init__(state, limits, answers, least)
@@ -268,10 +268,10 @@ class _Printed(InputComparison):
 
 
 class _Shown:
-    """The expected answers of the tests, which other answers may resemble.
+    """Compares answers with those that the tests expect.
 
-    A constant of the solution such as -1 or "" may be its value for a missing answer, which the problem's text often
-    does not define. Such a constant resembles expected answers only if it is one of them.
+    tests expect 3 and 7      5 is like them; -5 is not; -1 is not, though the solution has `return -1`
+    tests expect 3 and -1     -1 is like them
     """
 
     def __init__(self, reference: str, expected: Sequence[Any]) -> None:
@@ -283,15 +283,16 @@ class _Shown:
         self._constants = {repr(value) for value in constants if not isinstance(value, bool)}
 
     def is_like(self, value: Any) -> bool:
-        """Return whether a value resembles the expected ones.
+        """Return whether a value is expected, or has the `_side` of an expected value.
 
-        It is one of them, or it is not a constant of the solution and has the same `_side` as one of them.
+        Only an expected value may be a constant of the solution: `return -1` often stands for a missing answer, and the
+        problem may not say so.
         """
         return repr(value) in self._seen or (repr(value) not in self._constants and _side(value) in self._sides)
 
 
 def _side(value: Any) -> Any:
-    """Return whether a number is 0 or more, or whether any other value is not empty."""
+    """Return False for a negative number and an empty value, else True."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value >= 0
     return isinstance(value, bool) or bool(value)

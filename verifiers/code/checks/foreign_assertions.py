@@ -1,4 +1,4 @@
-"""Rewrites tests in languages other than Python so that they print values, which are compared in another process.
+"""Rewrites tests in languages other than Python so that they print values. The verifier's process compares the values.
 
     tests                                         rewritten                         expected
     int main() {                                  int main() {
@@ -9,13 +9,14 @@
 The rewritten program does not contain the expected values. A solution therefore cannot cheat by a type whose `==` is
 always true, by exiting early, or by reading its tests.
 
-A suite is rewritten as a whole or not at all: if a part remains that may be a test, such as a loop with an assertion,
-`read_assertions` returns None.
+If a part of a suite may be a test and cannot be rewritten, such as a loop with an assertion, `read_assertions` returns
+None.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -62,12 +63,13 @@ _SCOPE = re.compile(
 )
 """The head of a class, module or namespace."""
 _RUST_TEST = re.compile(
-    r"(?:#\s*\[[^\]]*\]\s*)*?#\s*\[\s*test\s*\]\s*(?:#\s*\[[^\]]*\]\s*)*(?:pub\s+)?fn\s+(?P<name>\w+)\s*\(\s*\)\s*(?P<result>->)?"
+    r"(?:#\s*\[[^\]]*\]\s*)*?#\s*\[\s*test\s*\]\s*(?:#\s*\[[^\]]*\]\s*)*(?:pub\s+)?fn\s+(?P<name>\$?\w+)\s*\(\s*\)\s*(?P<result>->)?"
 )
-"""The head of a function with the attribute `#[test]` of Rust."""
+"""The head of a function with the attribute `#[test]` of Rust, or of one that a macro makes (`fn $name()`)."""
+_RUST_MAIN = re.compile(r"\bfn\s+main\s*\(\s*\)[^{};]*\{")
 _PANICS = re.compile(r"#\s*\[\s*should_panic\b")
-_NOT_RUN = re.compile(r"#\s*\[\s*(?:cfg\s*\(\s*feature|ignore)\b[^\]]*\](?:\s*use\b[^;]*;|[^{};]*[{;])")
-"""The head of an item of Rust that is not compiled by default (`cfg(feature)`), or of a test that is ignored."""
+_NOT_RUN = re.compile(r"#\s*\[\s*(?:cfg\s*\(\s*(?:feature|not\(test)|ignore)\b[^\]]*\](?:\s*use\b[^;]*;|[^{};]*[{;])")
+"""The head of an item of Rust that tests leave out (`cfg(feature)`, `cfg(not(test))`), or of a test that is ignored."""
 _NEAR = re.compile(
     r"(?:(?:std::|Math\.|math\.)?f?[aA]bs\s*\((?P<sides>.+)\)|(?P<rust>\(.+\))\.abs\(\))\s*(?P<operator><=?|>=?)\s*(?P<within>[\d.eE_-]+[fFlL]?)\s*",
     re.DOTALL,
@@ -109,13 +111,13 @@ class StatedCheck:
     tolerance: float = 0.0
     """The largest allowed difference of numbers."""
     is_truth: bool = False
-    """Whether the value itself is the condition, as in `assert(f(1))`. It must be true if `is_equal`, else false."""
+    """Whether the value is the condition: it must be true in `assert(f(1))` (`is_equal`), false in `assert(!f(1))`."""
     is_strict: bool = False
     """Whether 1 and 1.0 differ."""
     is_loose: bool = False
     """Whether "1" and 1 are equal."""
     other: str | None = None
-    """The expression with the expected value, or None if that value is a literal. The program prints its value next."""
+    """The expression of the expected value, which the program prints as its next value. None for a literal."""
 
     def holds(self, value: Value, language: str) -> bool:
         """Return whether a value fulfils the condition."""
@@ -158,9 +160,9 @@ def read_assertions(code: str, marker: str, language: str) -> StatedTests | None
 
 
 def _masked(text: str, language: str) -> tuple[str, str]:
-    """Return a text with blanks for comments, and its mask, both with the length of the text.
+    """Return a text with blanks for comments, and a mask in which `_` also replaces the characters of string literals.
 
-    In the mask, `_` also replaces the characters of string literals.
+    Both are as long as the text.
     """
     pattern = re.compile(_COMMENTS_AND_TEXTS.get(language, _COMMENTS_AND_TEXTS[""]), re.DOTALL | re.MULTILINE)
 
@@ -198,7 +200,7 @@ def uncalled_test(code: str, language: str) -> str | None:
 
 
 def _without_unrun(text: str, mask: str) -> tuple[str, str]:
-    """Return a Rust text and its mask with blanks for items that are not compiled and tests that are ignored."""
+    """Return a Rust text and its mask, with blanks for items that are not compiled and for ignored tests."""
     for match in reversed(list(_NOT_RUN.finditer(mask))):
         end = _closing_of(mask, match.end() - 1) + 1 if mask[match.end() - 1] == "{" else match.end()
         blank = re.sub(r"[^\n]", " ", mask[match.start() : end])
@@ -207,29 +209,28 @@ def _without_unrun(text: str, mask: str) -> tuple[str, str]:
 
 
 def rust_program(tests: str) -> str:
-    """Return tests of Rust with a main function that calls them; tests that have a main function are unchanged."""
+    """Return tests of Rust with a main function that runs them, unless they have no `#[test]`, or assert in main."""
     whole = _masked(tests, "rust")[1]
-    opened = re.finditer(r"\bmod\s+(\w+)\s*\{", whole)
     try:
         tests, mask = _without_unrun(tests, whole)
-        modules = [(match[1], match.start(), _closing_of(whole, match.end() - 1)) for match in opened]
+        _closing_of(f"{{{whole}}}", 0)
+        mains = [mask[match.end() : _closing_of(mask, match.end() - 1)] for match in _RUST_MAIN.finditer(mask)]
     except _Unread:
         raise CannotJudge("the tests have an unclosed bracket") from None
-    if re.search(r"\bfn\s+main\b", mask) or not _RUST_TEST.search(whole):
+    if any(map(_ASSERTS.search, mains)) or not _RUST_TEST.search(whole):
         return tests
-    if not _RUST_TEST.search(mask):
+    if not (matches := list(_RUST_TEST.finditer(mask))):
         raise CannotJudge("all tests are marked as ignored")
-    calls = []
-    for match in _RUST_TEST.finditer(mask):
-        path = "".join(f"{name}::" for name, start, stop in modules if start < match.start() < stop)
-        call = f"{path}{match['name']}(){'.unwrap()' if match['result'] else ''};"
+    entry, rest = driver_file("run_tests.rs").replace("LIST", f"truegold_{os.urandom(8).hex()}").split("\n", 1)
+    for position, match in reversed(list(enumerate(matches))):
+        call = f"{match['name']}(){'.unwrap()' if match['result'] else ''};"
         if _PANICS.search(match[0]):
-            call = f"if std::panic::catch_unwind(|| {{ {call} }}).is_ok() {{ std::process::abort() }}"
-        calls.append(call)
+            call = f"if ::std::panic::catch_unwind(|| {{ {call} }}).is_ok() {{ ::std::process::abort() }}"
+        added = entry.replace("POSITION", str(position)).replace("CALL", call)
+        tests = f"{tests[: match.start()]}{added}\n{tests[match.start() :]}"
     tests = re.sub(r"#\s*\[\s*(?:test|should_panic[^\]]*|cfg\s*\(\s*test\s*\))\s*\]", "", tests)
-    names = "|".join(match["name"] for match in _RUST_TEST.finditer(mask))
-    tests = re.sub(rf"(?:\bpub\s+)?\b(?=mod\s+\w+\s*\{{|fn\s+(?:{names})\s*\(\s*\))", "pub ", tests)
-    return f"{tests}\nfn main() {{ {' '.join(calls)} }}\n"
+    tests = _RUST_MAIN.sub("fn truegold_tests_main() {", tests)
+    return f"{tests}\n{rest}"
 
 
 def _closing_of(mask: str, opening: int) -> int:
@@ -538,12 +539,13 @@ class _Rewriter:
     def _drop_expected(self) -> None:
         """Remove the assignments of expected values, which the program must not contain."""
         for name in self.expected_names:
-            statements = list(self._assignments(name))
-            for start, value, end in statements:
+            for start, value, end in list(self._assignments(name)):
                 if self._data(value, end) is None:
                     raise _Unread
                 self._edit(start, end, [])
-            if any(self._is_free(each.start()) for each in re.finditer(rf"(?<![\w.]){re.escape(name)}\b", self.mask)):
+            use = re.compile(rf"(?<![\w.]){re.escape(name)}\b")
+            printed = [check for *_, checks in self.edits for check in checks if use.search(check.text)]
+            if printed or any(self._is_free(each.start()) for each in use.finditer(self.mask)):
                 raise _Unread
 
     def _stated(self, start: int, end: int) -> str:

@@ -16,9 +16,9 @@ MBPP and LeetCode consist of statements that `lower` understands:
     - `check(candidate)`, and calls of the tests' own functions as statements
     - unused imports, and `from solution import f`
 
-For any other test code, `lower` returns the reason as a text, and the tests run in a separate process. Two further
-kinds of tests run there: tests that pass the same list to the solution twice, and tests with a result that is an object
-and cannot be sent (`holds` returns None).
+For any other test code, `lower` returns the reason as a text, and the tests run in a separate process. Tests that pass
+the same list to the solution twice run there too, and so do tests with a result that is not plain data (`holds` returns
+None).
 
 A name that the test code does not define is taken as a function of the solution. The exceptions are well-known library
 functions, names defined in the prelude or the stub, and builtins. A builtin such as `sum` is taken as the solution's
@@ -432,7 +432,7 @@ def functions_under_test(code: str) -> tuple[str, ...]:
 
 
 def _tested_builtins(tree: ast.Module, entry_point: str | None) -> Iterator[str]:
-    """Yield the builtins that assertions call, if they call nothing else: the solution then defines these names."""
+    """Yield the builtins that assertions call, if they call nothing else. The solution then defines these names."""
     if entry_point is not None or set(_called_in_assertions(tree)) - _BUILTINS:
         return
     for node in ast.walk(tree):

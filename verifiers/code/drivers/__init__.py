@@ -4,7 +4,7 @@
         a program in C++ that reads a line `[1, 2]` from stdin and prints `{"r":3}`
 
 The lines have the format of the role `calls` (`inside/roles.py`). Text that the solution prints goes to stderr. The
-program consists of the headers and classes that solutions of data sets rely on, the solution, and the driver.
+program has three parts: headers and classes that solutions of data sets rely on, the solution, and the driver.
 
 In C++ the compiler deduces the types, and in Java reflection finds them. In JavaScript and Python the types are
 unknown: a list may represent a linked list, or the result may be a changed argument. The suite then states the types:
@@ -132,7 +132,7 @@ class CallTarget:
     signature: Signature = field(default_factory=Signature)
     """The types that the suite states."""
     arity: int | None = None
-    """The number of arguments, which selects one of several functions with this name, or None for a single function."""
+    """The number of arguments, to select one of several functions with this name. None for a single function."""
 
     @property
     def name(self) -> str:

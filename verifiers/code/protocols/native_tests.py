@@ -5,7 +5,7 @@ Calls go through a driver around the solution (`drivers`):
     {"entry_point": "Solution().twoSum", "cases": [{"args": [[2, 7], 9], "expected": [0, 1]}]}, language cpp
 
 The driver reads arguments as JSON, one line for each call, and prints one line for each returned value. The solution's
-process never gets an expected value. A forged line therefore does not help: it has to contain the right value too.
+process never gets an expected value. A forged line does not help a wrong solution, since it lacks the right value.
 
 A program whose types cannot be written as JSON fails. Tests whose values do not fit one type of the language raise
 CannotJudge.
@@ -15,15 +15,15 @@ Test programs contain a marker, which the solution replaces. Both run in one pro
     {"type": "inserted", "code": "#<INSERT>\\nint main() { if (add(1, 2) != 3) throw 1; return 0; }"}
 
 The solution passes if the program ends with exit status 0 and reaches its last line. As proof, a harness around the
-program reads a secret word from stdin before the solution runs, and prints this word on the last line. A solution
+program reads a secret word from stdin before the solution runs. It prints this word on the last line. A solution
 therefore does not pass by calling `exit(0)` or by reading the source of the harness. A failed assertion always ends the
 program, even if the language would continue (`console.assert`) or the solution has disabled assertions.
 
 The word is not in a file, an argument or the environment. Depending on the language, a hostile solution may still find
 the word, since solution and harness share a process. So the verdict is weak, and `weakness` says why.
 
-Tests of simple assertions are not run in this way. They are rewritten so that they print values, which the verifier
-compares with the expected ones (`checks/foreign_assertions.py`). The verdict of these tests is not weak.
+Tests of simple assertions are rewritten instead: they print values, and the verifier compares these with the expected
+ones (`checks/foreign_assertions.py`). Such a verdict is not weak.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _arguments(case: CallCase) -> list[Value]:
 
 
 def _driver_json(value: Value) -> Value:  # noqa: PLR0911  (One per type.)
-    """Return an argument as drivers read it: {1: "a b"} -> ["dict:", [[1, "a%20b"]]], inf -> "float:inf"."""
+    """Return the JSON of an argument for drivers: {1: "a b"} -> ["dict:", [[1, "a%20b"]]], inf -> "float:inf"."""
     match value:
         case None | bool() | int():
             return value
@@ -167,7 +167,7 @@ def _hashable(value: Value) -> Value:
 
 
 WORD_BYTES, NAME_BYTES = 16, 8
-"""Number of random bytes in the secret word, and in the name of the variable that holds the word."""
+"""Number of random bytes: WORD_BYTES in the secret word, NAME_BYTES in the name of the variable that holds the word."""
 
 IN_MEMORY = "the program could search its memory for the word that is printed at the end"
 IN_VARIABLE = "the program could list the shell's variables, one of which is printed at the end"
@@ -184,7 +184,7 @@ MAX_PRINTED = 500_000
 """Maximum number of hexadecimal digits of all values printed in the language's notation (`foreign_values.PRINTS`)."""
 
 INNER_FILE = "inserted"
-"""The file name of the test program, if the harness is a separate program that runs it."""
+"""The file name of the test program in languages whose harness is a separate program."""
 
 _MAIN = re.compile(
     r"\bmain\s*\([^(){}]*\)\s*(?:(?:throws|->)\s*[\w.,\s<>()]+?)?\{(?!.*\bmain\s*\([^(){}]*\)\s*[{t-])", re.DOTALL
@@ -196,6 +196,12 @@ _END_OF_MAIN = re.compile(r"(?:return\s*(?:0|EXIT_SUCCESS)?\s*;\s*)?\}(?:\s*\})?
 
 _TEST_CALLED_MAIN = re.compile(r"(#\s*\[\s*test\s*\]\s*(?:pub\s+)?fn\s+)main\b")
 """The head of a test function of Rust called main, which is not the program's main function."""
+
+_RUNNER_CALL = re.compile(
+    r"""(?:^|[{};])\s*(describe|it|test)(?:\.\w+)?\s*\(\s*(?:"[^"\n]*"|'[^'\n]*'|`[^`]*`)\s*,\s*(?:async\b|function\b|\(|\w+\s*=>)""",
+    re.MULTILINE,
+)
+"""A test of JavaScript that is handed to a test runner: `it("adds", () => {`."""
 
 _HARNESS: Mapping[str, Mapping[str, Json]] = tomllib.loads(driver_file("harness.toml"))
 
@@ -212,6 +218,8 @@ def judge_inserted(
         raise CannotJudge(f"the tests never call their function {name}")
     stated = read_assertions(tests.code, tests.marker, family)
     _require_imports(tests.code if stated is None else f"{stated.head}\n{stated.tail}", family, backend.local)
+    if family in ("javascript", "typescript"):
+        _require_no_runner(tests.code)
     if stated is not None:
         return _judge_stated(stated, solution, language, backend, limits, run_all)
     code = tests.code
@@ -229,6 +237,13 @@ def judge_inserted(
     execution = prepare(backend, Program(language, source, files, reads_once=True), limits).run(f"{word}\n".encode())
     is_complete = harness.weakness == NO_END or word.encode() in execution.stdout.splitlines()[-1:]
     return _judge(execution, is_complete, harness.weakness)
+
+
+def _require_no_runner(code: str) -> None:
+    """Raise CannotJudge if tests of JavaScript need a function of a test runner that they do not define."""
+    for name in dict.fromkeys(match[1] for match in _RUNNER_CALL.finditer(code)):
+        if not re.search(rf"\bfunction\s+{name}\b|\b{name}\s*=[^=]", code):
+            raise CannotJudge(f"the tests call {name} of a runner such as Mocha, and must define it")
 
 
 def _require_imports(code: str, language: str, local: Local) -> None:
@@ -276,7 +291,7 @@ def _judge_stated(
 
 
 def _as_printed(outcomes: Sequence[Value], language: str) -> Iterator[Value]:
-    """Yield the values of outcomes that are texts in the notation of Rust or Go, and the other outcomes unchanged."""
+    """Yield the outcomes. A text in the notation of Rust or Go is read as its value."""
     left = MAX_PRINTED
     for outcome in outcomes:
         value = outcome
@@ -304,7 +319,7 @@ class Harness:
     source: str
     files: Mapping[str, bytes] = field(default_factory=dict)
     weakness: str | None = None
-    """A way in which a hostile solution could find the word, in addition to tampering with the tests; or None."""
+    """A way in which a hostile solution could find the word, or None. (It could also tamper with the tests.)"""
 
 
 def put_harness_around(code: str, language: str, word: str) -> Harness:

@@ -16,7 +16,7 @@ Test code runs in the first of these ways that is possible:
 3. Test code that patches the solution's modules, reads its output, or passes objects that cannot be sent runs in the
    solution's process. The verdict is marked `one_process`, because the solution could tamper with the tests.
 
-Only the suite decides whether the third way is used, never the solution. `needs_one_process` returns the reason:
+The third way depends on the suite alone, never on the solution. `needs_one_process` returns the reason:
 
     needs_one_process("with patch('solution.now'): ...")     "it imports unittest.mock"
     needs_one_process("class Mine(Base): ...")               "it derives a class from Base"
@@ -215,14 +215,14 @@ def _class_reason(tree: ast.Module, code: str) -> str | None:
 
 
 ROOM_FACTOR = 2
-"""Maximum size of the results, as a multiple of the size of the expected results. Types and floats may differ."""
+"""Maximum size of the results, as a multiple of the size of the expected ones: 1.0 and 1.0000001 may both be right."""
 
 MAX_PARTS, MAX_MESSAGE_PARTS = 8_000_000, 2_000_000
 """Maximum number of parts (values within values) of all results, and of all messages of tests."""
 
 LIST_PARTS, OBJECT_PARTS, BYTES_A_PART = 4, 12, 4
-"""Weights for estimating the number of parts: a list counts as 4 and an object as 12, plus their items. Each 4 bytes
-count as a further part, since integers may have thousands of digits."""
+"""Weights for estimating the number of parts of a line: LIST_PARTS for each list, OBJECT_PARTS for each object, and one
+part for every BYTES_A_PART bytes, since integers may have thousands of digits."""
 
 TOO_LARGE = "ResultTooLarge"
 """The name of the exception that is reported for a result beyond the limit."""
@@ -271,7 +271,7 @@ class TestedProgram:
 
 
 class ExpectedResults:
-    """The expected results of a suite, all of them plain data, and the limits that follow from their size."""
+    """The expected results of a suite, which are plain data, and limits on the size of the results."""
 
     def __init__(self, values: Sequence[object]) -> None:
         self.values = values
@@ -395,7 +395,7 @@ def _calls_request(calls: Sequence[SolutionCall], codecs: Codecs, returned_argum
 def _run_calls(
     source: TestedProgram, request: bytes, call_count: int, codecs: Codecs, expected: ExpectedResults | None = None
 ) -> CallOutcomes:
-    """Load the program and make the calls of a request. expected: large expected results raise the size limits."""
+    """Load the program and make the calls of a request. expected: for larger limits, if these results are large."""
     payload = to_json(source.fields())[:-1] + b"," + request[1:]
     result_bytes = expected.max_bytes if expected else 0
     job = Job("calls", payload, source.limits, warm=source.warm, result_bytes=result_bytes)
@@ -497,7 +497,7 @@ def judge_code(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) 
             try:
                 return _judge_lowered(lowered, source, tests.codecs, run_all)
             except _NeedsRunning:
-                # A returned value is the cause. A program must not choose to share a process with the tests.
+                # A returned value is the cause, so the tests stay apart: a program must not choose to share a process.
                 judged = _run_in_two_processes(tests, source, run_all)
                 case = failed_case(1.0, error="the returned value cannot be sent to the tests")
                 return judged or Judged([case], 1, 1.0, method=TWO_PROCESSES)
@@ -533,10 +533,9 @@ def _skipped_tests(code: str, entry_point: str | None, prelude: str, local: Loca
 def _probe(request: Mapping[str, object], stand_in: str, local: Local) -> tuple[int, dict[str, list[str]]]:
     """Run a suite without a program, with placeholders for the program's names.
 
-    Returns two values. The first is the number of tests. The second has an entry for each test that ended without using
-    the program: `{"test_large": ["skipped", "slow", "1"]}`. The entry holds the test's outcome, the reason, and the
-    number of tests that it stands for, which is above 1 for a skipped class. Raises CannotJudge if the test code cannot
-    run.
+    Returns the number of tests, and an entry for each test that ended without using the program:
+    `{"test_large": ["skipped", "slow", "1"]}`. An entry has the outcome, the reason, and the number of tests, which is
+    above 1 for a skipped class. Raises CannotJudge if the test code cannot run.
 
     stand_in: the kind of placeholder, such as "None" or "function".
     """
@@ -616,7 +615,7 @@ def _run_in_two_processes(tests: Asserts | UnitTest, source: TestedProgram, run_
     if any("cannot_isolate" in message for message in messages):
         return None
     failure = outcomes.failed_end(solution)
-    # If the tests ended by themselves, a failure of the solution's process counts only if it is an exceeded limit.
+    # After tests that ended by themselves, only an exceeded limit of the solution's process counts as its failure.
     if failure is not None and failure[0] not in _LIMITS and tester.ok:
         failure = None
     return _judge_messages(messages, failure or outcomes.failed_end(tester), tester)

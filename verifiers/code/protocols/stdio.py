@@ -16,15 +16,15 @@ A checker judges an output. It is compiled once for all cases and cached for oth
     validator input.txt answer.txt ./            exit status 42             exit status 43
 
 The last is a validator of Kattis, ICPC or DOMjudge, whose source has both exit codes. It reads the output from stdin. A
-checker that ends in another way is run again on the expected output. If it accepts the expected output, it could not
-read the program's output, which is refused. Otherwise the checker is at fault.
+checker that ends in another way is run again on the expected output. If it accepts the expected output, the program's
+output is refused as unreadable. Otherwise the checker is at fault.
 
 An interactor exchanges messages with the solution. It is started as `interactor input.txt output.txt answer.txt`, and
-each of the two reads the output of the other. They run in separate sandboxes with separate limits. The interactor's
-judgement decides, even if the solution ends with an error, unless the solution exceeded a limit. If the interactor
-accepts and the suite's checker is a program, this checker judges the file output.txt that the interactor wrote. An
-interactor that fails is run again with a silent program. If it can judge the silent program, it could not read the
-solution's messages, and the solution fails the case. Otherwise the interactor is at fault.
+each of the two reads the output of the other. They run in separate sandboxes with separate limits. A solution that
+exceeds a limit fails. Otherwise the interactor's judgement decides, even if the solution ends with an error. If the
+interactor accepts and the suite's checker is a program, this checker judges the file output.txt that the interactor
+wrote. An interactor that fails is run again with a silent program. If it can judge the silent program, the solution's
+messages are unreadable, and the solution fails. Otherwise the interactor is at fault.
 
 testlib.h is the header that most checkers and interactors in C++ use:
 
@@ -392,10 +392,10 @@ def _is_cut_short(interactor: Execution) -> bool:
 
 
 MAX_OVERRUNS = 2
-"""Number of cases in which a program exceeds a limit or crashes before the remaining cases fail without running."""
+"""After this many cases in which a program exceeds a limit or crashes, the remaining cases fail without running."""
 
 MAX_IDLE_S = 30.0
-"""Seconds that a program may sleep in all cases together before the remaining cases fail without running."""
+"""After a program has slept for this many seconds in all cases together, the remaining cases fail without running."""
 
 SHOWN_BYTES = 2000
 """Maximum number of bytes of an output that are decoded for the evidence."""

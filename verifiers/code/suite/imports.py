@@ -7,8 +7,8 @@ missing_package("def f(): import numpy_typo\n")   None: only a call of f imports
 
 imports_for("... re.findall('a', s)", "import re, os")         "try:\n    import re\nexcept Exception: pass\n"
 
-The module under test is the imported module with a usual name (`from solution import add`). Without a usual name, it is
-the imported module that is neither installed nor part of Python, provided that the test code defines all other names.
+The module under test is the imported module with a usual name (`from solution import add`). Otherwise, it is the
+imported module that is neither installed nor part of Python, provided that test code defines all other names.
 
 A solution may rely on imports of the tests, as if solution and tests were one file. In the solution's process, these
 imports run before the solution, whose own definitions replace imported names.
@@ -36,7 +36,7 @@ from truegold.verifiers.sandbox.inside.test_code.statements import find_check
 
 CACHED_SUITES = 256
 _ALWAYS_THERE = frozenset({"", "__main__", "__future__"})
-"""Modules that are not part of a package; the empty name stands for a relative import."""
+"""Modules that are never missing. The empty name stands for a relative import."""
 
 _WORD = re.compile(r"[^\W\d]\w*")
 
@@ -106,7 +106,7 @@ def _imported_modules(node: ast.AST) -> list[str]:
 
 
 def _unknown_modules(tree: ast.Module) -> set[str]:
-    """Return the imported modules that are not installed. If others exist, those in `try` statements are left out."""
+    """Return the imported modules that are not installed. Imports in `try` count only if there are no other ones."""
     caught = {
         id(below) for node in ast.walk(tree) if isinstance(node, ast.Try) and node.handlers for below in ast.walk(node)
     }
@@ -152,9 +152,9 @@ def _names_solution(tree: ast.Module) -> bool:
 def continued_names(code: str, prelude: str) -> list[str]:
     """Return the variables of the prelude that the program may change and the tests then check.
 
-    With the prelude `df = load()` and the tests `assert df.equals(df.sort_values("a"))`, the result is ["df"]. If the
-    tests also use names that the prelude does not define, the result is empty: the program defines these names, and the
-    variables are only its input.
+    prelude           tests                                       result
+    df = load()       assert df.equals(df.sort_values("a"))       ["df"]
+    df = load()       assert total(df) == 3                       []: the program defines `total`, and df is input
     """
     tree, script = parse(code), parse(prelude)
     if tree is None or script is None or solution_modules(code):
@@ -190,7 +190,7 @@ def is_helper(code: str, name: str, preamble: str) -> bool:
 
 
 def with_calls_of_check(code: str, name: str) -> str:
-    """Return test code with a call `check(name)` added, if it defines but never calls a function `check`."""
+    """Return test code with a call `check(name)` added, if the code defines a function `check` and never calls it."""
     tree = parse(code)
     check, is_called = find_check(tree) if tree is not None else (None, True)
     return f"{code}\n{check.name}({name})\n" if check is not None and not is_called else code

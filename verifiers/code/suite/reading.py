@@ -14,9 +14,10 @@ other keys are ignored.
 Arguments and expected values are JSON. Values that JSON lacks are tagged objects (`inside.wire`): a tuple is
 `{"$": "tuple", "v": [1, 2]}`. Not covered: tests that have to be decompressed or unpickled.
 
-A suite's checker and interactor may be programs, which can use the suite's `files`. `read_checker` completes them:
+A suite's checker and interactor may be programs, which can use the suite's `files`. The text of a program becomes an
+object with its language:
 
-    "#include \\"testlib.h\\"\\nint main(..."             {"type": "program", "code": "...", "language": "cpp"}
+    "#include \\"testlib.h\\"\\nint main(..."      ->     {"type": "program", "code": "...", "language": "cpp", ...}
 
 Tests in the shapes of many data sets first become tests with one of these types (`normal_form`):
 
@@ -43,8 +44,8 @@ Every shape may be JSON text. A list of lines is joined into one text.
 
 The arguments of a call are a list, an object of named arguments, or a text. APPS wraps some expected values in a list
 of one entry. If every entry of `outputs` is such a list, `[3]` and `3` are both accepted, as in APPS' own evaluation.
-In APPS, an object with only integers as keys, `{"1": "a"}`, means `{1: "a"}`. If the arguments are a text, so is the
-expected value. Such texts contain JSON or Python literals, and become the JSON that `inside.wire` decodes:
+In APPS, an object with only integers as keys, `{"1": "a"}`, means `{1: "a"}`. Arguments that are texts contain JSON or
+Python literals, and so does their expected value:
 
     read_arguments("[2, 7, 11]\\n9")             ([[2, 7, 11], 9], {})
     read_arguments("nums = [2, 7], target = 9")  ([], {"nums": [2, 7], "target": 9})
@@ -79,7 +80,7 @@ from truegold.verifiers.sandbox.local import PYTHON
 from truegold.verifiers.sandbox.toolchains import edition_name
 
 MAX_JSON_CHARS, MAX_WRAPPED = 256 * 2**20, 4
-"""Maximum number of characters of JSON text, and of objects around tests: `{"test_cases": {"test_cases": ...`"""
+"""MAX_JSON_CHARS limits JSON text. MAX_WRAPPED limits the objects around tests: `{"test_cases": {"test_cases": ...`"""
 
 _EXAMPLE = re.compile(r"^\s*>>> ", re.MULTILINE)
 """An example of a doctest."""
@@ -291,8 +292,8 @@ _RUNS_DOCTESTS = frozenset({"testmod", "DocTestSuite", "run_docstring_examples"}
 def with_doctests(code: str) -> str:
     """Return test code with a test function added for each docstring with examples (`>>> add(1, 2)`).
 
-    Only two kinds of code are changed: text without other code, and code that itself runs doctests, for example by
-    `doctest.testmod()`.
+    Two kinds of tests are changed: examples alone, without any code around them, and code that itself runs doctests,
+    for example by `doctest.testmod()`.
     """
     if ">>>" not in code:
         return code
@@ -347,7 +348,7 @@ def _has_examples(text: str) -> bool:
 
 
 def with_calls_of_tests(code: str) -> str:
-    """Return test code with calls of its uncalled functions `test...()` added; code with fixtures is unchanged."""
+    """Return test code with a call of each uncalled function `test...()` added. Code with fixtures is unchanged."""
     if "def test" not in code or "pytest.fixture" in code:
         return code
     tree = parse(code)
@@ -420,7 +421,7 @@ def read_value(text: str) -> Json:
 
 
 def _read_named(text: str) -> dict[str, Json]:
-    """Read named arguments as a call has them in its brackets: `a = 1, b = 2`."""
+    """Read the text of named arguments: `a = 1, b = 2`."""
     match parse(f"f({text})"):
         case ast.Module(body=[ast.Expr(value=ast.Call(func=ast.Name(), args=[], keywords=keywords))]):
             return {keyword.arg: _literal(keyword.value, text) for keyword in keywords if keyword.arg}
@@ -494,11 +495,11 @@ class Calls:
     signature: Signature | None = None
     """The types of the function that the suite states, or None."""
     in_place: int = -1
-    """The index of the argument that the function changes into the result; -1 if the result is the returned value."""
+    """The index of the argument that the function turns into the result, or -1 if it returns the result."""
     plain_args: bool = field(default=False, compare=False)
-    """Whether all arguments are known to be plain data (`inside/wire/encoding.py`)."""
+    """Whether all arguments are certainly plain data (`are_plain` in `inside/wire/encoding.py`)."""
     plain_expected: bool = field(default=False, compare=False)
-    """Whether all expected values are known to be plain data or tuples of it."""
+    """Whether all expected values are certainly plain data or tuples of plain data."""
 
     @property
     def returned_argument(self) -> int:
@@ -548,8 +549,7 @@ class Suite:
 
 
 MAX_CASES, MAX_CODECS, MAX_NAMED = 20_000, 64, 4
-"""A suite may have MAX_CASES cases, and MAX_CODECS classes in `codecs`. An error message lists at most MAX_NAMED tests
-that do not run."""
+"""MAX_CASES limits the cases of a suite, MAX_CODECS the classes in `codecs`, MAX_NAMED the unrun tests in a message."""
 
 MAX_SUITE_CHARS, MAX_CODE_CHARS = 128 * 2**20, 4 * 2**20
 """All inputs and outputs together may have MAX_SUITE_CHARS characters. Test code, a prelude or a stub may have
@@ -651,7 +651,7 @@ def _in_place(options: Mapping[str, Json], cases: Sequence[CallCase], path_prefi
 
 
 def _plain_arguments(cases: Json) -> list[tuple[Json, ...]] | None:
-    """Return the arguments of all cases in one fast step, or None if a case is invalid or has to be decoded."""
+    """Return the arguments of all cases at once, which is fast. None if a case is invalid or has to be decoded."""
     if not isinstance(cases, list) or not 0 < len(cases) <= MAX_CASES or set(map(type, cases)) != {dict}:
         return None
     # Cases of a suite usually have the same keys, so this set has one or two entries.
@@ -863,5 +863,5 @@ def _complete(spec: Json, options: Mapping[str, Json], path_prefix: str) -> dict
 
 
 def is_source(text: str) -> bool:
-    """Return whether the text of a checker is a program instead of a checker's name."""
+    """Return whether the text of a checker is a program. Otherwise it is the name of a checker."""
     return "\n" in text.strip() and (_CPP.search(text) is not None or _PYTHON.search(text) is not None)

@@ -23,7 +23,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 
 MAX_CHARS, MAX_SENTENCE = 200_000, 600
-"""Maximum number of characters of a text, and of a sentence, that are read; patterns with gaps are slow."""
+"""Maximum number of characters that are read of a text (MAX_CHARS) and of a sentence (MAX_SENTENCE)."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n\s*\n")
 _NEGATED = re.compile(r"(?:\bnot|n't|\bnever|\bwithout|\bcannot)\W+(?:\w+\W+){0,2}$")
@@ -44,14 +44,14 @@ class Statement:
     several_answers: str | None = None
     any_order: str | None = None
     order_of_output: str | None = None
-    """The first sentence of `any_order` that is about the output instead of the input."""
+    """The first sentence of `any_order` about the output. The others are about the input."""
     any_case: str | None = None
     interactive: str | None = None
     constructs: str | None = None
     tolerance: float | None = None
     """The allowed error of an answer."""
     tolerance_is_relative: bool = False
-    """Whether a relative error of this size is allowed too."""
+    """Whether the error may also be relative: 1e-4 of the expected number."""
 
 
 @cache

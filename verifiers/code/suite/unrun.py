@@ -1,4 +1,4 @@
-"""Finds tests that never run and assertions that cannot fail, since a suite of these accepts every program.
+"""Finds tests that never run and assertions that cannot fail. A suite with only such tests accepts every program.
 
     test code                                      phrase of `unrun_tests`
     class Sums:
@@ -12,9 +12,9 @@
     except Exception: pass                         line 1 silences its failure
 
 Only the test code is read, so the result is the same for every program. An assertion is reached if it runs on import of
-the module, if the test runner calls the assertion's function (`inside/test_code`), or if reached code names this
-function. Not covered: code of more than 400,000 characters or with very deep nesting, and assertions that are skipped
-because of values at run time. (A test that ran no assertion does not pass, see `inside/test_code/report.py`.)
+the module, or if the assertion's function is called by the test runner (`inside/test_code`) or named by reached code.
+Not covered: code of more than 400,000 characters or with very deep nesting, and assertions that depend on values at run
+time. (A test that ran no assertion does not pass, see `inside/test_code/report.py`.)
 """
 
 from __future__ import annotations
@@ -358,7 +358,7 @@ def _silences(node: ast.Try | ast.With, asserting: set[str]) -> bool:
     if not any(_may_fail(below, asserting) for below in node.body):
         return False
     if any(isinstance(below, ast.AugAssign) for each in node.body for below in ast.walk(each)):
-        return False  # Failures are counted for a later check.
+        return False  # The handler counts failures, and a later assertion may check the count.
     if isinstance(node, ast.With):
         entered = [each.context_expr for each in node.items if isinstance(each.context_expr, ast.Call)]
         return any("suppress" in ast.unparse(call.func) and _catches(call.args) for call in entered)

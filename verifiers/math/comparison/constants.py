@@ -159,7 +159,7 @@ def _same_antiderivatives(gold: tree.Node, gold_name: str, answer: tree.Node, op
 
 
 def _may_be_integral(node: tree.Node) -> bool:
-    """Tell whether c or k added to a node is a constant of integration. In x^2+bx+c and (x-h)^2+k it is a parameter."""
+    """Tell whether an added c or k is a constant of integration. In x^2+bx+c and (x-h)^2+k it is a parameter."""
     has_function = any(isinstance(part, tree.FunctionCall) and tree.symbols(part) for part in tree.walk(node))
     return (
         has_function

@@ -149,8 +149,10 @@ def _may_name_variable(node: Node) -> bool:
 def _without_repetition(gold: Chain, policy: Policy) -> Node:
     """Return one form of a gold that states its value twice.
 
-    It is the exact form of `\\sqrt3/3 \\approx 0.577`, the first list of `{1, 2} = {2, 1}`, and the 5 of `10/2 = 5`.
-    Other golds are returned unchanged.
+    \\sqrt3/3 \\approx 0.577     \\sqrt3/3, the exact form
+    {1, 2} = {2, 1}            {1, 2}
+    10/2 = 5                   5
+    other golds                unchanged
     """
     *parts, last = gold.parts
     if set(gold.operators) == {"="} and not symbols(gold) and all(compare(part, last, policy).same for part in parts):

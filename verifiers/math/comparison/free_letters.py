@@ -1,14 +1,14 @@
 r"""Renames arbitrary letters of an answer to the letters of gold, such as `n\pi` to `k\pi`.
 
     Gold                          Answer                Letters
-    k\pi, k \in \mathbb{Z}        n\pi                  an integer, if declared or a factor of pi
+    k\pi, k \in \mathbb{Z}        n\pi                  integers: declared, or factors of pi
     (1, 2) + t(3, 4)              (1+3s, 2+4s)          the parameter of a line
     C_1 e^x + C_2 e^{-x}          Ae^x + Be^{-x}        arbitrary constants
     f(x) = ax + b                 f(x) = mx + c         the parameters of a family of functions
 
-2x + 1 and 2y + 1 are different, because the problem chose the name x. The module also reads e and i as variables if a
-side gives them a value (`e = 5`), and compares the conditions on letters. Only names are changed: -C is not renamed
-to C, nor k+1 to k.
+2x + 1 and 2y + 1 are different, because the problem chose the name x. Only names are changed: -C is not renamed to C,
+nor k+1 to k. The module also reads e and i as variables if a side gives them a value (`e = 5`), and compares the
+conditions on letters.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _is_agreed(comparer: Comparison, condition: Node, others: tuple[Node, ...]) 
 def without_parameters(gold: Node, answer: Node, *, rename: bool) -> tuple[Node, Node]:
     """Return both sides without conditions: `k\\pi` for `k\\pi, k \\in \\mathbb{Z}`.
 
-    rename: whether the integer parameters of the answer get the names of those of gold.
+    rename: whether the integer parameters of the answer get gold's names.
     """
     gold_names: frozenset[str] = frozenset()
     answer_names: frozenset[str] = frozenset()
@@ -102,7 +102,7 @@ def without_parameters(gold: Node, answer: Node, *, rename: bool) -> tuple[Node,
 
 
 def renamings(gold: Node, answer: Node) -> Iterator[Node]:
-    """Yield the answer with its free letters renamed to gold's, once for each order of gold's letters."""
+    """Yield the answer with its free letters renamed to gold's. Each order of gold's letters gives one renaming."""
     if symbols(gold) == symbols(answer):
         return
     gold_symbols, answer_symbols = symbols(gold) - _labels(gold), symbols(answer) - _labels(answer)

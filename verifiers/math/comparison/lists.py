@@ -56,7 +56,7 @@ class Alignment(NamedTuple):
     ordered: bool = False
     """Whether the order matters."""
     surely: bool = True
-    """Whether the labels determine the order. If not, another order may be meant."""
+    """Whether the labels determine the order. Otherwise another order may be meant."""
 
 
 def aligned(gold_elements: list[tree.Node], answer_elements: list[tree.Node]) -> Alignment:

@@ -27,16 +27,15 @@ NEAR, NEARER = mpq(1, 100), mpq(1, 400)
 
 A gold is precise if it has `MANY_FIGURES`, or is a whole number with a unit to which the answer does not round."""
 EXACT = 100
-"""An answer with at least two decimals more than gold only has to round to gold: 0.1429c matches 0.14c.
-
-`EXACT` is the value of gold's last digit, as a multiple of the value of the answer's last digit."""
+"""An answer with two decimals more than gold only has to round to gold: 0.1429c matches 0.14c. EXACT is the ratio of
+the places of their last digits, 0.01 to 0.0001."""
 MANY_FIGURES = 6
 """Minimum number of significant digits in a precise gold."""
 MIN_FIGURES = 2
 """Minimum number of significant digits in an answer, and in a measured gold to which the answer only rounds."""
 MIN_WHOLE_FIGURES = 3
-"""Minimum number of significant digits in a decimal answer to an exact gold, such as a fraction, and in a whole gold
-without a unit to which a decimal answer rounds."""
+"""Minimum number of significant digits in a decimal answer to an exact gold, such as a fraction. A whole gold without a
+unit needs as many digits, if a decimal answer only rounds to it."""
 MAX_TERMS = 4
 """Maximum number of terms in a sum whose coefficients are compared."""
 
@@ -102,7 +101,7 @@ def _coefficient(term: Node) -> tuple[Node, Node | None]:
 
 
 def _factors(node: Node) -> Iterator[Node]:
-    """Yield the factors of a product, including those of nested products and of a divisor."""
+    """Yield the factors of a product, also inside nested products and divisors."""
     if isinstance(node, Mul):
         for factor in node.factors:
             yield from _factors(factor)
@@ -113,7 +112,7 @@ def _factors(node: Node) -> Iterator[Node]:
 
 
 def written(node: Node) -> Spelled | None:
-    """Return a number with its precision, or None for 0 and for expressions without a value."""
+    """Return a number and its precision, or None for 0 and for expressions without a value."""
     if (value := real_value(node)) is None or not value:
         return None
     factors = list(_factors(node))
@@ -155,7 +154,7 @@ def _agree(gold: Spelled, answer: Spelled) -> bool:
 
 
 def _is_near(gold: Spelled, answer: Spelled, *, rounds: bool) -> bool:
-    """Tell whether two measured numbers are close. `rounds`: the answer rounds to gold."""
+    """Tell whether two measured numbers are close. rounds: whether the answer rounds to gold."""
     distance = abs(gold.value - answer.value)
     if answer.figures < MIN_FIGURES or _is_power_of_ten(answer.value):
         return False

@@ -121,7 +121,7 @@ def _is_angle(node: tree.Node) -> bool:
 
 
 def _progressions(part: _Repeating) -> list[_Progression]:
-    """Return the values at even and at odd integers as progressions, or an empty list if they are not arithmetic."""
+    """Return two arithmetic progressions, of the values at even and at odd integers, or [] for other values."""
     letters = tree.symbols(part.value)
     if len(letters) != 1 or not letters <= (part.declared or INTEGER_LETTERS):
         return []

@@ -128,7 +128,7 @@ def _has_one_constant_side(left: tree.Node, right: tree.Node) -> bool:
 
 
 def _is_solution(gold: tree.Chain, answer: tree.Node) -> bool:
-    """Tell whether the answer solves gold for the one letter that the answer lacks: 12/x solves `xy = 12` for y."""
+    """Tell whether the answer solves gold for one letter, which the answer lacks: 12/x solves `xy = 12` for y."""
     if not all(isinstance(side, tree.VALUES) for side in (*gold.parts, answer)):
         return False
     gold_names, answer_names = tree.symbols(gold), tree.symbols(answer)
@@ -163,7 +163,7 @@ def _names_value(answer: tree.Chain) -> bool:
 
 
 def _factors(node: tree.Node) -> tuple[tree.Node, ...]:
-    """Return the factors of a product, including those of its first factor: -1, A and B of -AB."""
+    """Return the factors of a product, in which the first factor may be a product too: -1, A and B of -AB."""
     if not isinstance(node, tree.Mul):
         return (node,)
     first, *rest = node.factors

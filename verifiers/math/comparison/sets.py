@@ -237,7 +237,7 @@ def _coefficients(node: tree.Node, name: str) -> tuple[mpq, mpq, mpq]:
 
 
 def _where(coefficients: tuple[mpq, mpq, mpq], operator: str) -> list[Piece]:
-    """Return the solutions of ax^2 + bx + c < 0, where `operator` stands in place of <."""
+    """Return the solutions of `ax^2 + bx + c operator 0`, such as ax^2 + bx + c < 0."""
     c, b, a = coefficients
     roots = _roots(c, b, a)
     closed = operator not in _STRICT

@@ -307,9 +307,10 @@ def _converted(value: Node, unit: Unit, ratio: Conversion, target: Unit) -> Node
 def _as_measured(value: Node, gold_unit: Unit | None, answer_unit: Unit | None, policy: Policy) -> tuple[Node, Policy]:
     """Return the value and the policy by which a measured gold is compared.
 
-    A whole gold with a unit, such as 25 kg, is marked as a measured number. An amount of money with cents has the
-    tolerance `MONEY_TOLERANCE`, so 97.33 answers 97.31. An amount without cents must be equal. A gold whose decimals
-    cannot be cents, such as 2.568, is compared like a number that is not money.
+    25 kg      the whole number is marked as a measured number
+    $97.31     97.33 is an answer: amounts with cents have the tolerance `MONEY_TOLERANCE`
+    $97        only 97 is an answer
+    $2.568     compared like a number that is not money, because the decimals cannot be cents
     """
     decimals = value.decimals if isinstance(value, Num) else None
     is_worked_out = decimals is not None and (decimals > CENTS or (gold_unit is None and decimals < CENTS))
@@ -513,7 +514,7 @@ def same_numerals(gold: Node, answer: Node, policy: Policy) -> Sameness:
 
 
 def same_texts(gold: Node, answer: Node) -> Sameness:
-    """Compare two sides, at least one of which is a Text. A gold sentence in other words is undecided."""
+    """Compare two sides, at least one of which is a Text. If gold is a sentence in other words, nothing is decided."""
     gold_words, answer_words = _words(gold), _words(answer)
     if gold_words is not None and answer_words is not None:
         same = gold_words == answer_words or "".join(gold_words) == "".join(answer_words)

@@ -159,12 +159,12 @@ _SIMPLE = re.compile(
 )
 r"""A plain number: -3, 2.5, 3/4, \frac{3}{4}, 1,234."""
 REMEMBERED_TEXTS = 4_096
-"""The number of texts for which `simple_number` caches its result. It gets most texts twice: the verifier tries a text
-as a plain number first, and if this decides nothing, `read` tries it again."""
+"""The number of texts for which `simple_number` caches its result. Most texts are tried twice as a number: first by
+the verifier, then by `read`."""
 MAX_ITEMS = 100
 """Maximum number of items in a list. Stops an answer that lists every possible number."""
 MAX_NAME = 5
-"""Limit (exclusive) of the number of tokens and of characters in the name of an index: the n of `n = 1, 2, ...`."""
+"""The name of an index, the n of `n = 1, 2, ...`, must have fewer tokens and fewer characters than this."""
 MAX_PRODUCT = 3
 """Maximum number of letters in a product within a formula. Longer runs of letters are words."""
 MAX_LABEL_TOKENS = 12
@@ -243,8 +243,8 @@ def read_text(text: str, mixed: MixedNumbers) -> Node | Unread:
 def read_gold(text: str, mixed: MixedNumbers) -> Node | Unread:
     """Return the tree of a normalised gold, or the reason why it has none.
 
-    If the whole gold cannot be read, a part of it is read: the box of a solution, the answer in a response (`_STATED`),
-    or the predicate of a sentence (`_PREDICATE`).
+    If the whole gold cannot be read, a part is read: the box of a solution, the answer in a response (`_STATED`), or
+    the predicate of a sentence (`_PREDICATE`).
     """
     first_reading = reading = read_text(text, mixed)
     is_stated = isinstance(reading, Unread) and ("\\boxed" in text or _STATED.fullmatch(text) is not None)

@@ -86,7 +86,7 @@ def may_name_day(text: str) -> bool:
 
 
 def read_date(text: str) -> Day | Text | None:
-    """Return the day that a normalised text names in words or figures, or a text if its month and day are unclear."""
+    """Return the day that a normalised text names in words or figures. The unclear `3/4/2021` becomes a Text."""
     if (match := _NUMERIC.fullmatch(text)) is None:
         return read_day(text)
     if match[1]:

@@ -7,8 +7,8 @@ r"""Computes sums and products with dots whose terms follow an obvious rule.
     1 + 2 + 4 + \cdots + 1024        ->  2047: a geometric progression with at least three terms before the dots
     1 + \frac12 + \frac14 + \cdots   ->  2: an infinite geometric series
 
-A last term with a letter is the rule if its values from 0, 1 or 2 on are the first terms. Other sums with dots raise
-UnreadableAnswer. Lists with dots are not changed.
+The last term may have a letter, as in 2^n. Its values at 0, 1, 2 and so on must then be the first terms 1, 2, 4. (The
+values may also begin at 1 or 2.) Other sums with dots raise UnreadableAnswer. Lists with dots are not changed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def worked_out(parts: list[tree.Node], *, is_sum: bool) -> tree.Node:
 
 
 def _by_last_term(first: list[tree.Node], last: tree.Node, is_sum: bool) -> tree.Node | None:
-    """Return the sum or product whose general term is `last`, or None if it does not begin with the terms `first`."""
+    """Return the sum or product of the values of `last`, or None if `first` are not its first values."""
     for letter in sorted(tree.symbols(last) - tree.symbols_of(first)):
         for start in _STARTS:
             terms = [tree.substituted(last, {letter: tree.Num(mpq(start + i))}) for i in range(len(first))]

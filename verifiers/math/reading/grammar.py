@@ -44,10 +44,10 @@ from truegold.verifiers.math.tree import (
 )
 
 ReadAnswer: TypeAlias = Callable[[list[Lexeme], Notation, int], Node]
-"""Reads tokens as an answer, which may be a list. The number is the depth at which the answer is nested."""
+"""Takes tokens, a notation and the depth of nesting, and returns the tree of an answer, which may be a list."""
 
 _STEPS_A_TOKEN = 4
-"""Cost of a token, in steps of the verdict's budget (`policy`), whether or not the token can be read."""
+"""Cost of a token, in steps of the verdict's budget (`policy`)."""
 
 END = Lexeme("stop", "", False)
 """The token after the last one."""
@@ -90,7 +90,7 @@ class Cursor:
         self.in_brackets = 0
         """The number of open brackets."""
         self.in_set = False
-        """Whether the element of a set is being read. A colon then separates it from its condition."""
+        """Whether the element of a set is being read. The next colon then ends the element: {x : x > 0}."""
 
     def peek(self, ahead: int = 0) -> Lexeme:
         """Return the next token, or the token that is `ahead` tokens further on."""
@@ -121,7 +121,7 @@ class Cursor:
             raise UnreadableAnswer(f"expected {text or kind}, found {self.peek().text or self.peek().kind!r}")
 
     def enter(self) -> None:
-        """Add one to the depth of nesting, which the caller subtracts again. Raises TooLarge."""
+        """Add one to the depth of nesting. The caller subtracts it again. Raises TooLarge."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise TooLarge(f"nested more than {MAX_DEPTH} deep")

@@ -1,4 +1,4 @@
-r"""Defines the tokens of an answer, and makes those of number literals: `1,234`, `1.5e10`, `0.1\overline{6}`."""
+r"""Defines the tokens that `lexer` makes of a text, and reads number literals: `1,234`, `1.5e10`, `0.1\overline{6}`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from gmpy2 import mpq
 from truegold.verifiers.math.policy import TooLarge
 
 OPENING = frozenset({"open", "brace", "begin"})
+"""Kinds of tokens that open a bracket, a group or an environment."""
 CLOSING = frozenset({"close", "unbrace", "end"})
-"""`OPENING` are the kinds of tokens that open a bracket, group or environment. `CLOSING` are those that close one."""
+"""Kinds of tokens that close a bracket, a group or an environment."""
 kind_of: Callable[[Lexeme], str] = itemgetter(0)
 text_of: Callable[[Lexeme], str] = itemgetter(1)
-"""`kind_of` and `text_of` return the kind and the text of a token. `map` with them is faster than a comprehension."""
+"""`kind_of` and `text_of` return the kind and the text of a token. `map(kind_of, tokens)` is fast."""
 NESTING = {**dict.fromkeys(OPENING, 1), **dict.fromkeys(CLOSING, -1)}
 """Maps a kind of token to its change of the nesting depth. Kinds that are not listed change nothing."""
 MAX_DIGITS = 1_000

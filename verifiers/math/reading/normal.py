@@ -57,7 +57,7 @@ from truegold.verifiers.math.vocabulary import BOUNDS, COMMANDS, DAMAGED, HTML, 
 from truegold.verifiers.written_numbers import BELOW_HUNDRED, ORDINALS, PARTS, TENS, number_in_words
 
 MAX_BOXES = 4
-"""Maximum number of nested boxes that are removed. Stops thousands of them, each of which is searched for its end."""
+"""Maximum number of nested boxes that are removed, since the end of each box has to be searched."""
 MAX_ENDING_CHARS = 64
 """Maximum number of characters of punctuation that are removed at the end. Stops pages of full stops."""
 MAX_RESPELLED_CHARS = 4_000
@@ -127,7 +127,7 @@ r"""The commonest answers, which need no normalising: -3, 2.5, 3/4, \frac{3}{4},
 _ENDING_MARKS = frozenset(".,;:?\\!")
 _STARTING_MARKS = frozenset("\\,;:.")
 _LONG_BLANK = re.compile(r"\s{3,}")
-"""A run of blanks. It is shortened, because a pattern that begins with blanks would start a match at each of them."""
+"""A run of blanks, which is shortened. Patterns that begin with blanks would try a match at each blank."""
 _LOOKS = (
     (r"\left(", "("), (r"\right)", ")"), (r"\left[", "["), (r"\right]", "]"), (r"\left\{", r"\{"),
     (r"\right\}", r"\}"), (r"\dfrac", r"\frac"),

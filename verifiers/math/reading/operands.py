@@ -408,7 +408,7 @@ _COMPLEX = frozenset("zw")
 _OF_UNITS = frozenset({tree.HAT, tree.VECTOR_MARK})
 """Marks of the unit vectors i, j and k."""
 _OF_FIELDS = {"gradient": "∇", "divergence": "∇·", "curl": "∇×", "laplacian": "∇²"}
-"""Operators on fields. With its operand an operator is read as one name, because it does not commute with factors."""
+"""Operators on fields. An operator and its operand are read as one name, because factors must not be exchanged."""
 _CORNERS = 3
 """The number of points of an angle and of a triangle."""
 __all__ = ["ExpressionReader"]

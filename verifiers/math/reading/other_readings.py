@@ -101,7 +101,7 @@ _MAY_HOLD_UNIT = re.compile(
     rf"(?<![A-Za-z\\])(?:[A-Za-z]{{2}}|[{''.join(filter(unit_of, ascii_letters))}](?![A-Za-z]))|[^\x00-\x7f]"
     r"|\\(?!(?:[dt]?frac|sqrt|left|right|cdot|times|pi|infty|cup|cap|in|ln|log|sin|cos|tan)(?![A-Za-z]))[A-Za-z]"
 )
-"""A quick test. Every text with a unit has the letter of a unit, two letters in a row, or a command that may be one."""
+"""A quick test: every text with a unit has the letter of a unit, two letters in a row, or the command of a unit."""
 _GROUPING = re.compile(r"\d,\d{3}(?!\d)")
 """A comma that may group digits: 1,234."""
 
@@ -140,7 +140,7 @@ def other_readings(
 
 
 def _readings_of_marks(gold: tuple[Node, str], answer: tuple[Node, str]) -> Iterator[tuple[Node, Node]]:
-    """Yield readings with brackets as whole parts, and with marked letters as vectors."""
+    r"""Yield readings with brackets as whole parts, [n/2], and with marked letters as vectors, \hat x."""
     (gold_tree, gold_text), (answer_tree, answer_text) = gold, answer
     if "floor" in gold_text + answer_text and ("[" in gold_text or "[" in answer_text):
         yield mapped(gold_tree, _as_whole_part), mapped(answer_tree, _as_whole_part)
@@ -227,7 +227,10 @@ def _other_trees(text: str, tree: Node, other_side: Node, mixed_numbers: bool) -
 
 
 def _readings_in_units(gold: tuple[Node, str], answer: tuple[Node, str], policy: Policy) -> Iterator[tuple[Node, Node]]:
-    """Yield readings with letters as units: `5 N` against `5 kg m/s^2`, but not a gold of `5T` against 5."""
+    """Yield readings with letters as units: N in `5 N`, if the other side is `5 kg m/s^2`.
+
+    In a gold of `5T` the T stays a variable if the answer is 5.
+    """
     (gold_tree, gold_text), (answer_tree, answer_text) = gold, answer
     notation = Notation(mixed_numbers=policy.mixed == "sum", letter_units=True)
     answers = _in_letter_units(answer_text, answer_tree, notation)
@@ -296,9 +299,11 @@ def _as_whole_part(part: Node) -> Node:
 
 
 def _may_be_vector(node: Node, text: str) -> bool:
-    r"""Tell whether a side may be a vector: an array, or a text with marked letters such as `2\hat x + 3\hat y`.
+    r"""Tell whether a side may be a vector.
 
-    `-gk` is not a vector, because it has no marked letter. \hat x \hat p is a product of operators.
+    (1, 2), 2\hat x + 3\hat y     yes: an array, or a sum with a marked letter in each term
+    -gk                           no: k has no mark
+    \hat x \hat p                 no: a product of two operators
     """
     if isinstance(node, (Group, Matrix)):
         return True

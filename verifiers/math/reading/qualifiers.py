@@ -85,14 +85,14 @@ def qualified(text: str) -> Qualified | None:
 
 
 def _directed(quantity: str, direction: Fraction | str) -> Qualified | None:
-    """Return a quantity with its direction, or None if it has more text, such as `opposite to` or `2 left`."""
+    """Return a quantity with its direction, or None if it is not a quantity, as in `opposite to the left`."""
     is_value = any(map(str.isdigit, quantity)) and MAY_BE_DIRECTED.search(quantity) is None
     is_value &= (word := _LAST_WORD.search(quantity)) is None or unit_of(word[1]) is not None
     return Qualified(with_balanced_braces(quantity), direction, frozenset()) if is_value or not quantity else None
 
 
 def _direction(match: re.Match[str]) -> Fraction | str | None:
-    """Return the direction of a match, or None for an angle with a word that takes none: `30° left`."""
+    """Return the direction of a match, or None for an angle without a reference: `30° left`."""
     degrees, side, base, slope, word = match.groups()
     if slope is not None:
         return f"{degrees or 0} {slope.lower()}"

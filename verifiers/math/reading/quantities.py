@@ -1,10 +1,10 @@
 r"""Parses quantities: values with their units, amounts of money, numbers in words, days and times of day.
 
     5 cm^2        5 miles per hour        5 feet 6 inches        60^\circ 42'        $3 million
-    12元          5 apples (a label)      twenty-one             4 h 30 min          4:30 p.m. (`days_and_times`)
+    12元          5 apples                twenty-one             4 h 30 min          4:30 p.m. (`days_and_times`)
 
-A word that may change the value (`not`, `more`, `or`) is never read as a unit. Not covered: values within a sentence
-(`wording`).
+A *label* is a noun that is counted and is not a unit: `apples`. A word that may change the value (`not`, `more`, `or`)
+is neither a unit nor a label. Not covered: values within a sentence (`wording`).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _EXPONENT = re.compile(rf"\^\{{-?{_DIGITS}\}}|(?:\^|\*\*)?-?{_DIGITS}")
 MAX_SYMBOLS_LETTERS = 6
 """Maximum number of letters of symbols side by side, such as `kgms`."""
 MAX_UNIT_TOKENS = 60
-"""Maximum number of tokens in a unit. Stops pages of letters, each of which could begin a unit."""
+"""Maximum number of tokens in a unit. On a page of single letters, a unit could begin at each letter."""
 MAX_PHRASE_TOKENS = 5
 """Maximum number of tokens in a unit of several words, such as `light years`."""
 _SECONDS_OF_HOUR = 3600
@@ -80,15 +80,13 @@ _SPELLING = frozenset({"word", "name", "money", "func"})
 _JOINING = frozenset({"/", "*", ".", "-"})
 """Operators between units."""
 MAX_ADDED_TOKENS = 30
-"""Maximum number of tokens after the first of several quantities that add up (5 feet 6 inches).
-
-Each further quantity adds a level of nesting."""
+"""Maximum number of tokens after the `5 feet` of `5 feet 6 inches`. Each added quantity is a level of nesting."""
 _CARDINAL_WORDS = frozenset({*BELOW_HUNDRED, *MULTIPLIERS, "and"})
 """Words of a cardinal number: `one hundred and ten`."""
 
 
 def spelled_unit(tokens: list[Lexeme], *, labels: bool = True) -> Unit | None:
-    """Return the unit that all `tokens` together spell, or None if they may be something else.
+    """Return the unit that consists of all `tokens`, or None if they may mean something else.
 
     labels: accept a noun that is not a unit as a label.
     """
@@ -275,7 +273,7 @@ ReadExpression: TypeAlias = Callable[[list[Lexeme]], Node]
 
 
 def read_quantity(tokens: list[Lexeme], read_expression: ReadExpression) -> Node | None:
-    """Return the quantity that all `tokens` together are, or None."""
+    """Return the quantity that consists of all `tokens`, or None."""
     text = spelled_out(tokens)
     special = read_clock_text(text) or read_date(text) or _read_twice_said(tokens, read_expression)
     if special is not None:
@@ -347,7 +345,7 @@ def _read_count_in_words(tokens: list[Lexeme]) -> Node | None:
     if (count := _read_number_in_words(tokens)) is not None:
         return Num(mpq(count))
     count = _read_number_in_words(tokens[:end]) if end else None
-    # `One of them` and `three quarters` are not quantities: their nouns are not counted.
+    # In `one of them` and `three quarters` the words after the number are neither a unit nor a label.
     unit = spelled_unit(tokens[end:]) if count is not None and tokens[end].kind == "word" else None
     if count is None or unit is None or (unit.is_label and not unit.label):
         return None

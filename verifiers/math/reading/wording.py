@@ -89,7 +89,7 @@ _NOTHING = re.compile(
 ReadItem: TypeAlias = Callable[[list[Lexeme]], Node]
 
 StatedValue: TypeAlias = tuple[list[Lexeme], tuple[type[Node], ...]]
-"""The tokens of a stated value, and types of nodes that are not accepted as its tree."""
+"""The tokens of a stated value, and types of nodes that the value must not have."""
 
 
 class _LabelEnd(NamedTuple):

@@ -3,8 +3,8 @@
 Each loaded module makes every fork slower: a megabyte of modules takes 0.04 ms or more. Each missing module makes the
 programs that import it slower. So a zygote starts with the modules that nearly all programs use. It loads other modules
 once a program names them (`LOADED_WHEN_NAMED`), and these stay loaded. Packages, and modules that run test code, are so
-large that their jobs get separate zygotes (`pool.group_of`). If all jobs shared one zygote, each job after one that
-imports sympy would cost four times as much.
+large that their jobs get separate zygotes (`pool.group_of`). In a zygote that has loaded sympy, every job costs four
+times as much.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def load_warm(names: Iterable[str]) -> None:
 
 
 def freeze() -> None:
-    """Exclude loaded objects from garbage collection, whose first run in a job would copy all their pages."""
+    """Exclude loaded objects from garbage collection. The first collection in a job would copy all their pages."""
     gc.collect()
     gc.freeze()
 

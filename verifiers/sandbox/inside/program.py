@@ -46,7 +46,7 @@ def load(prelude: str, program: str) -> dict[str, Value]:
 
 
 def hide_frames() -> None:
-    """Make Python count the recursion limit from the caller's next frame, as if a script began there."""
+    """Exclude the caller's frames from the recursion limit, as if a script began here."""
     depth = sum(1 for _ in traceback.walk_stack(sys._getframe()))
     set_limit = sys.setrecursionlimit
     set_limit(sys.getrecursionlimit() + depth)

@@ -20,10 +20,10 @@ and files are flushed when they are dropped. The interpreter is not shut down af
 Expected results never come here. A line is written as soon as its call is over, so that a later crash or hang loses no
 result. A missing function gives a line {"missing": name}, and a NameError for each call of it. With `"in_place": 0` the
 result is the first argument after the call. Coroutines are run to their end, and iterators are read to their end.
-`codecs` maps the names of classes whose objects are sent to the names of their attributes.
+`codecs` names classes whose objects may be sent, with their attributes: {"ListNode": ["val", "next"]}.
 
 `native` writes files into the working folder, runs one command there, and returns the files that the command made. Both
-payload and result are a line of JSON with the sizes of the files, and then their contents:
+the payload and the result are a line of JSON with the names and sizes of files, followed by the contents of the files:
 
     {"files": [["main.cpp", 812]], "argv": ["/usr/bin/g++", "-o", "main", "main.cpp"], "collect": ["main"]}\\n<contents>
 
@@ -128,7 +128,7 @@ def _finish(status: int) -> int:
     # Dropping the program's names flushes files that replaced stdout or were never closed.
     sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__
     sys.modules.pop("__main__", None)
-    # A full collection touches pages all over the interpreter, and most programs have no objects that old.
+    # A collection of generation 2 touches pages all over the interpreter. Most programs have no such old objects.
     gc.collect(2 if gc.get_objects(generation=2) else 1)
     return status if _flush() and is_flushed else status or 120
 
@@ -215,7 +215,7 @@ MAX_COLLECTED_BYTES = 64 * 2**20
 """Maximum size of a file that is returned, in bytes. Stops a huge binary from filling the parent's memory."""
 
 PIPED_BYTES = 4096
-"""Number of bytes that every pipe holds without a reader. Most pipes can be enlarged to a megabyte."""
+"""Number of bytes that every pipe can hold. Most pipes can be enlarged to a megabyte."""
 
 
 def run_native(payload: bytes) -> None:

@@ -8,13 +8,13 @@ A zygote, the process that forks a copy of itself for every job, enters a tier o
     weak        resource limits only
 
 Each forked process then gives up, for good, its capabilities, its descriptors, most system calls, and the file system
-except for its working folder (the box). These steps are prepared as C calls before the fork. The reason is speed: the
-kernel has to copy every page that a forked process touches, and these copies are most of the cost of a short job.
+except for its working folder (the box). These steps are prepared as C calls before the fork, for speed: the kernel
+copies every page that a forked process touches, and these copies are most of the cost of a short job.
 Resource limits are set before the fork too. Programs may ask for a larger stack, so the filter of system calls lets
 `setrlimit` succeed without effect.
 
-The parameter `native` tells whether a job runs a command, such as a compiler or a compiled program, that may start
-further programs. Python programs may not. A `seat` is the position of a job, 0 or 1, among the jobs that run together.
+A `native` job runs a command, such as a compiler or a compiled program, that may start further programs. Python
+programs may not. A `seat` is the position of a job, 0 or 1, among the jobs that run together.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Confinement(NamedTuple):
 
     @property
     def native(self) -> bool:
-        """Whether native jobs can be confined. For this the kernel has to limit the number of their tasks."""
+        """Whether native jobs can be confined: only if the kernel limits the number of their tasks."""
         return self.counts_tasks or self.user is not None or self.shared_user
 
     def steps(self, seat: int, limits: JobLimits, native: bool, shared: bool) -> list[Step]:

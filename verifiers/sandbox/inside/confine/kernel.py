@@ -97,7 +97,7 @@ def pivot_into(new_root: str) -> None:
 
 
 def drop_capability_bounds() -> None:
-    """Ensure that no program that this process or its children start ever gains a capability."""
+    """Ensure that programs started by this process or its children never gain a capability."""
     for capability in range(_LAST_CAPABILITY + 1):
         try:
             prctl(PR_CAPBSET_DROP, capability)

@@ -6,8 +6,8 @@ keyrings, io_uring, memfd_create, userfaultfd, bpf, perf events, mounting, names
 threads. Only native jobs, which run a command such as a compiler or a compiled program, may call `fork` and `execve`.
 `kill` reaches only the process itself; native jobs in the tier `full` may signal every process that they see.
 
-The filter is classic BPF, see seccomp(2). Calls that are allowed with all arguments cost no time: the kernel finds them
-when the filter is installed, and does not run the filter for them later.
+The filter is classic BPF, see seccomp(2). Calls that are allowed with all arguments cost no time, because the kernel
+runs the filter only for the other calls.
 """
 
 from __future__ import annotations
@@ -116,8 +116,8 @@ def assemble(pid: int, native: bool = False, alone: bool = False, truncate: bool
     """Return the code of a filter for the process with id `pid` in its own namespace, or `INSTALLER_PID`.
 
     native: whether the program may start other programs. alone: whether namespaces hide all other processes and files.
-    If they do, native programs may signal all processes they see, and all programs may change modes, owners and times.
-    truncate: whether Landlock guards `truncate`; without Landlock's guard the filter denies it.
+    Then native programs may signal all processes they see, and all programs may change modes, owners and times.
+    truncate: whether the filter may allow `truncate`, because Landlock guards it.
     """
     signals = [_PERMITTED] if native and alone else _allow_one_of(0, (pid,))
     conditional: dict[str, list[Instruction]] = {

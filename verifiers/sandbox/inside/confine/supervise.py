@@ -1,9 +1,9 @@
 """Supervises the processes of one job and ends them at their limits.
 
 The main limit is on the CPU time of all processes of the job, including ended ones. Waiting has a separate limit. Time
-counts as waiting while all processes sleep: those of the job, and those of its partner, if two jobs run together. A
-process that queues for a core does not sleep, so that verdicts are the same on a busy machine. Memory is checked at
-each tick (`TICK_S`). The limit on the address space stops growth between two ticks.
+counts as waiting while all processes of the job sleep, and those of its partner, if two jobs run together. A process
+that queues for a core does not sleep. So results are the same on a busy machine. Memory is checked every `TICK_S`
+seconds. Between two checks, the limit on the address space stops growth.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 """The unit of CPU times in /proc, in ticks per second."""
 
 MAX_ORPHANS = 10_000
-"""Maximum number of processes that are killed after a job. Stops an endless race with a job that forks faster."""
+"""Maximum number of processes that are killed after a job, since a job may fork faster than they are killed."""
 
 BLOCK_BYTES = 512
 """The size of a block of a file."""
 ENTRY_BYTES = 2**16
-"""Bytes that each file or folder counts in addition to its blocks: 1,024 empty files in a box (the working folder of a
-job) count as 64 MiB."""
+"""Bytes that count for each file or folder in a box (the working folder of a job), in addition to its blocks. So 1,024
+empty files count as 64 MiB."""
 
 MAX_FOLDERS = 200
 """Maximum number of folders of a box that are measured. A box with more folders has the size `ENDLESS`."""
@@ -48,7 +48,7 @@ class JobLimits(TypedDict):
     """Limits of a job (`sandbox/execution.py`).
 
     idle_s: the longest waiting time. own_s: the longest sum of CPU time and waiting time. wall_s: the longest time from
-    start to end, which ends a job only if the machine is busy or waiting cannot be measured.
+    start to end. A job reaches this limit only if the machine is busy or waiting cannot be measured.
     """
 
     cpu_s: float
@@ -86,7 +86,7 @@ class Watched:
         self.idle_s = 0.0
         """The waiting time so far: seconds in which all processes of the jobs that run together slept."""
         self.cpu_s = 0.0
-        """The job's CPU time at the last check. For a killed job it is the only measure of its inner processes."""
+        """The job's CPU time at the last check. For a killed job, later measures lack the processes that it started."""
         self.ended_by: str | None = None
         """The reason why the supervisor ended the process, or None: the name of a limit (as in `execution.ProgramEnd`),
         `busy` if the machine was too busy, or `partner` if the other job had ended."""
@@ -127,7 +127,7 @@ class Supervisor:
         try:
             while any(job.running for job in jobs):
                 ended = {descriptor for descriptor, _ in poll.poll(TICK_S * 1000)}
-                # The time since the last check is not added for an ended job, since the job may have run in it.
+                # An ended job may have run since the last check, so this time is not added to its waiting time.
                 self._add_idle_time([job for job in jobs if job.running and job.handle not in ended])
                 if not has_left and max(job.idle_s for job in jobs) > LEAVES_CORE_S:
                     has_left = True
@@ -180,7 +180,7 @@ class Supervisor:
         limits, pids = job.limits, self._processes(job)
         cpu_s = sum(map(cpu_seconds, pids))
         if job.native:
-            # Ended children of these processes count too, and so do the children's ended children.
+            # The CPU time of ended children counts too.
             cpu_s += self._sum(pids, _reaped_ticks) / TICKS_PER_S
         job.cpu_s = cpu_s
         if cpu_s > limits["cpu_s"]:
@@ -189,7 +189,7 @@ class Supervisor:
         waits_too_long = job.idle_s > limits["idle_s"] or cpu_s + job.idle_s > limits["own_s"]
         if waits_too_long or (runs_too_long and self._proc is None):
             return "wall_limit"
-        if runs_too_long:  # It neither waited nor computed for long, so the machine is too busy.
+        if runs_too_long:  # The job exceeded no other limit, so it queued for a core on a busy machine.
             return "busy"
         has_too_many_tasks = self._groups and not job.native and self._sum(pids, _count_tasks) > limits["threads"] + 1
         if has_too_many_tasks or PAGE_BYTES * self._sum(pids, _resident_pages) > limits["memory_bytes"]:

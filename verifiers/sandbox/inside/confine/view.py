@@ -29,9 +29,9 @@ from . import kernel
 BOX_PARENT = "/w"
 BOX = "/w/box"
 BOX_FOR_TMP = "/w/.tmp"
-"""Paths of the box and its parent folder, and of the second box, in the new root."""
+"""Paths in the new root: the box's parent folder, the box, and the second box."""
 STDIN_FILE = ".stdin"
-"""The file in the box that holds the input of a program that opens its stdin by a path."""
+"""The file in the box with the input, for programs that open `/dev/stdin`."""
 
 _STDIN_LINKS = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
@@ -64,7 +64,7 @@ _OLD_PROC, _NEW_PROC = "/old-proc", "/new-proc"
 
 
 def interpreter_paths() -> list[str]:
-    """Return the folders of this interpreter and its packages, without those of editable installs."""
+    """Return the folders of this interpreter and its packages. Folders of editable installs are left out."""
     import site  # Jobs do not need these modules, which would make each job slower if they were loaded earlier.
     import sysconfig
 
@@ -74,7 +74,7 @@ def interpreter_paths() -> list[str]:
 
 
 def exposed_paths(extra: Iterable[str]) -> list[str]:
-    """Return the existing paths that a program may read, without those inside another one and without /."""
+    """Return the existing paths that a program may read. `/`, and paths inside another one, are left out."""
     readable = {os.path.normpath(path) for path in (*_SYSTEM, *_SETTINGS, *loaded_libraries(), *extra)}
     readable |= {os.path.realpath(path) for path in readable}
     existing = sorted(path for path in readable if path != "/" and os.path.lexists(path))
@@ -152,7 +152,7 @@ def temporary_links(paths: Iterable[str]) -> dict[str, str]:
 
 
 def private_box_steps(size: int, links: Mapping[str, str]) -> list[Callable[[], int]]:
-    """Return calls that give a job an empty box in its own mount namespace, which ends with its last process."""
+    """Return calls that give a job an empty box in its own mount namespace. Both end with the job's last process."""
     steps = [kernel.step("unshare", kernel.CLONE_NEWNS)]
     data = _box_data(size).encode()
     for folder in _boxes(links):
@@ -169,7 +169,7 @@ def enter_box_step() -> Callable[[], int]:
 
 @contextlib.contextmanager
 def shared_box(size: int, links: Mapping[str, str]) -> Iterator[None]:
-    """Give one empty box to all jobs that are forked inside the `with` block. All jobs must have ended at its end."""
+    """Give one empty box to all jobs that are forked inside the `with` block. They must end before the block does."""
     folders = _boxes(links)
     for folder in folders:
         kernel.mount("box", folder, "tmpfs", _BOX_FLAGS, _box_data(size))

@@ -1,16 +1,16 @@
 """Runs the zygote, a process that has loaded all modules and forks a copy of itself for every job.
 
 A fresh interpreter, whose stdin is a socket, becomes a zygote in two stages. The first sets a large stack limit, which
-takes effect only at the next exec. The second enters the requested tier and writes either `{"ready": true}` or
-`{"failed": why}` to the socket. Then the zygote answers requests:
+takes effect only at the next exec. The second enters the requested tier, a degree of confinement (`confinement.py`). It
+writes `{"ready": true}` or `{"failed": why}` to the socket. Then the zygote answers requests:
 
     -> {"jobs": [{"role": "main", "limits": {...}, "native": false, "payload_bytes": 812}], "warm": ["numpy"]}
     <- {"jobs": [{"ended_by": null, "code": 0, "cpu_s": 0.0021, "wall_s": 0.0034, "peak_mb": 21.2}]}
 
 The zygote holds no secrets. Programs, tests and inputs come as file descriptors that only the forked processes read.
-The descriptors of a job are, in this order, payload, stdin, stdout, stderr and result. Two jobs in one request are
-partners. A socket connects them, or with `"piped": true` each reads on stdin what the other one prints. Both end when
-the second one does.
+A job has five descriptors, in this order: payload (the program or the tests), stdin, stdout, stderr, result. Two jobs
+in one request are partners. A socket connects them, or with `"piped": true` each reads on stdin what the other one
+prints. When the second job ends, the first one is ended.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ STACK_BYTES = 256 * 2**20
 DESCRIPTORS_PER_JOB = 5
 MAX_REQUEST_BYTES = 2**16
 LOW_DESCRIPTORS = 10
-"""Lowest number of a descriptor of a request, since a job needs the lower numbers itself."""
+"""The lowest number that a descriptor of a request may have. A job needs the lower numbers itself."""
 
 ROLE_FAILED = 70
 """The exit status of a process whose role raised an exception."""
@@ -153,7 +153,7 @@ class Zygote:
             for start in range(0, len(descriptors), DESCRIPTORS_PER_JOB)
         ]
         ends = _connect(job_descriptors, piped) if len(jobs) == 2 else []
-        # Tests share a folder with the solution, to see its files. An interactor has its own folder.
+        # Tests see the files of the solution in a shared folder. An interactor has its own folder.
         shared = len(jobs) == 2 and not piped
         has_shared_box = shared and self._confinement.tier == "full"
         box = view.shared_box(jobs[0]["limits"]["files_bytes"], self._confinement.box_links)
@@ -168,7 +168,7 @@ class Zygote:
             for seat, job in enumerate(jobs):
                 pid = self._fork(seat, job, job_descriptors[seat], shared)
                 watched.append(supervise.Watched(pid, job["limits"], bool(job["native"])))
-            # A process notices that its partner has ended only if this process holds no copy of the partner's end.
+            # Only the jobs may hold these descriptors. Then a job gets an end of file when its partner exits.
             _close_all(ends)
             self._supervisor.watch(watched, partial(self._reply, {"waiting": True}))
         finally:
@@ -209,7 +209,7 @@ class Zygote:
                 if lock_in(steps, descriptors, last):
                     self._unlocked[seat] = 0
                     self._unlocked.close()
-                    role(content.pop())  # No frame below the program refers to the payload.
+                    role(content.pop())  # The payload has the tests. No frame keeps it where the program could look.
                 sys.stdout.flush()
                 os._exit(0)
             finally:
@@ -246,7 +246,7 @@ class Zygote:
 
 
 def _connect(job_descriptors: Sequence[list[int]], piped: bool) -> list[int]:
-    """Connect two jobs by a socket, or by pipes as their stdin and stdout. Return this process's descriptors."""
+    """Connect two jobs by a socket, or by pipes as their stdin and stdout. Return the descriptors that were opened."""
     first, second = job_descriptors
     if piped:
         (to_second, from_first), (to_first, from_second) = os.pipe(), os.pipe()
@@ -264,7 +264,7 @@ def _close_all(descriptors: list[int]) -> None:
 
 
 def _occupy_low_descriptors() -> None:
-    """Occupy low descriptors, so that no descriptor of a request gets a number that a job needs itself."""
+    """Occupy the descriptors below `LOW_DESCRIPTORS`."""
     empty = os.memfd_create("empty")
     for descriptor in range(LOW_DESCRIPTORS):
         if descriptor != empty:

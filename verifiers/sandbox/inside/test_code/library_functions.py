@@ -3,8 +3,8 @@
     assert isclose(f(2), 4.5)         isclose of `math`: the solution's own isclose could call everything close
     assert sqrt(16) == 4              sqrt of the solution, since no other name is tested here
 
-Only well-known functions (`library_functions.txt`) can mean a library's function. If test code defines or imports a
-name itself, the name means that definition.
+Only names in `library_functions.txt`, a list of well-known functions, can mean a library's function. If test code
+defines or imports a name itself, the name means that definition.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _VARIABLES = (ast.Name, ast.Attribute)
 """Nodes that may hold an object."""
 _BUILTINS = frozenset(dir(builtins))
 _RUNNING = frozenset({"eval", "exec", "__import__"})
-"""Builtins by which test code may use names of the solution that its source does not show."""
+"""Builtins by which test code may use names that do not stand in its source."""
 _IMPORTED = sys.stdlib_module_names | {"numpy", "pandas", "pytest"}
 """Modules that are never the solution."""
 
@@ -69,7 +69,7 @@ class SolutionFinder(MetaPathFinder, Loader):
         entry_point: str | None,
         run_again: Callable[[], None],
     ) -> None:
-        """make_module: returns the solution as a module with a name. modules: further names that mean the solution."""
+        """make_module: takes a name and returns the solution as a module. modules: more names for the solution."""
         self._make_module = make_module
         self._run_again = run_again
         self._made: set[str] = set()
@@ -99,9 +99,9 @@ class SolutionFinder(MetaPathFinder, Loader):
 def library_names(tree: ast.Module, entry_point: str | None) -> frozenset[str]:
     """Return the names of `LIBRARY_OF` that mean the library's function in this test code.
 
-    The entry point means the solution. Without an entry point, the only name that test code does not define means the
-    solution, or else each name that an assertion calls with constants. A class also means the solution if its objects
-    need attributes that the library's class lacks.
+    Other names of `LIBRARY_OF` mean the solution: the entry point, and a class whose objects need attributes that the
+    library's class lacks. Without an entry point, the only undefined name means the solution. If there are several
+    undefined names, those that an assertion calls with constants mean the solution.
     """
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     if used.isdisjoint(LIBRARY_OF):
@@ -121,7 +121,7 @@ def library_names(tree: ast.Module, entry_point: str | None) -> frozenset[str]:
 
 
 def unknown_names(tree: ast.Module) -> set[str]:
-    """Return names that neither test code nor Python defines: those of the solution and of libraries."""
+    """Return names that neither test code nor Python defines. They belong to the solution or a library."""
     bound = set(defined_names(tree))
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):

@@ -15,7 +15,7 @@ _SKIPS_OF_PYTEST = frozenset({"Skipped", "XFailed"})
 
 
 class RunEnded(BaseException):
-    """Raised to end a run early: a test failed and the run stops at a failure, or no test can be run any more."""
+    """Raised to end a run early, at the first failure or when no further test can run."""
 
 
 class SolutionWatch:
@@ -25,7 +25,7 @@ class SolutionWatch:
     """The reason that no further test can pass, or None."""
 
     is_collecting = False
-    """Whether a test runner is searching for tests; a searching runner also inspects objects of the solution."""
+    """Whether a test runner is searching for tests. It then inspects all objects, the solution's too."""
 
     def run_again(self) -> None:
         """Run the solution again, for `importlib.reload`."""
@@ -93,7 +93,7 @@ class Report:
             self.add_failure(test, line, error)
 
     def add_skip(self, test: str, reason: str, tests: int = 1) -> None:
-        """Report skipped tests. Those that the suite skips for every program leave the total; others have failed."""
+        """Report skipped tests. Those that the suite skips for every program do not count; others count as failed."""
         if test in self._skipped:
             self.total -= tests
         else:

@@ -1,4 +1,4 @@
-"""Cuts test code into units, which are single tests, so that a failing one does not hide the others.
+"""Cuts test code into units. Each unit is a test, so that a failure does not hide the results of later units.
 
     assert add(1, 2) == 3                       with __unit__(0): assert add(1, 2) == 3
     def check(candidate):                       def check(candidate):
@@ -6,8 +6,8 @@
             assert candidate(x) == x                    for x in range(9): ...
 
 A unit is a statement of the module, or of its `check(candidate)`, that asserts something. It contains an `assert`, a
-`raise`, or a call of a function that asserts: one with "assert" in its name, or one of the test code that contains such
-a statement. Assertions under `if __name__ == "__main__":` belong to the module.
+`raise`, or a call of a function that asserts. A function asserts if its name contains "assert", or if test code defines
+it with such a statement. Statements under `if __name__ == "__main__":` belong to the module.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _reached_functions(
 
 
 def _reached(names: set[str], edges: Mapping[str, set[str]]) -> set[str]:
-    """Return the names, and all names that can be reached from them. edges: the names that each name leads to."""
+    """Return the names, and all names that they lead to. edges: the names to which a name leads directly."""
     reached: set[str] = set()
     pending = list(names)
     while pending:
@@ -151,7 +151,7 @@ def _called_names(statements: Sequence[ast.stmt]) -> set[str]:
             names.add(getattr(node.func, "id", getattr(node.func, "attr", "")))
             names |= {each.id for each in node.args if isinstance(each, ast.Name)}
         elif isinstance(node, ast.For) and isinstance(node.iter, ast.List | ast.Tuple):
-            # A loop that catches the functions' exceptions does not run them as tests.
+            # A loop over test functions that catches their exceptions does not report failures.
             catches = any(isinstance(below, ast.Try) for below in ast.walk(node))
             names |= set() if catches else {each.id for each in node.iter.elts if isinstance(each, ast.Name)}
     return names
@@ -177,7 +177,7 @@ def module_statements(tree: ast.Module, asserting: set[str]) -> list[ast.stmt]:
 
 
 def _exit_or_statement(node: ast.stmt, asserting: set[str], functions: set[str]) -> tuple[ast.stmt, set[str]]:
-    """Return the arguments of `asserts` for a statement. For an exit, they are its status and all functions."""
+    """Return the arguments of `asserts` for a statement. For an exit: its status, and all functions."""
     leaving = _exit_of(node)
     return (node, asserting) if leaving is None else (leaving, asserting | functions)
 
@@ -241,8 +241,7 @@ def _is_main_guard(node: ast.stmt) -> TypeGuard[ast.If]:
 def find_check(tree: ast.Module) -> tuple[ast.FunctionDef | None, bool]:
     """Return `check`, or another function with `candidate` as its only argument, and whether the module calls it.
 
-    If the module calls it several times, or with a constant, it is a helper of the module's assertions and not
-    returned.
+    A function that the module calls several times, or with a constant, is a helper of assertions and is left out.
     """
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and len(node.args.args) == 1]
     named = [node for node in functions if node.name == CHECK or node.args.args[0].arg == "candidate"]
@@ -265,7 +264,7 @@ def _comes_first(node: ast.stmt) -> bool:
 class _Cutter:
     """Cuts statements into units.
 
-    asserting: the functions that assert something. holding: those that assert more than a failure such as `raise`.
+    asserting: the functions that assert something. holding: those with an assertion that can hold, unlike `raise`.
     """
 
     def __init__(self, lines: list[str], asserting: set[str], holding: set[str]) -> None:
@@ -342,8 +341,8 @@ def _goes_over(node: ast.AST, names: set[str]) -> bool:
 def _is_call(node: ast.AST, names: set[str], only: bool = False, handed_over: bool = True) -> TypeGuard[ast.Call]:
     """Return whether a node calls one of the names, or a function that asserts by its own name.
 
-    only: whether functions outside `names` are ignored. handed_over: whether it is enough that the node passes one of
-    the names to another function: `map(check, cases)`.
+    only: whether functions outside `names` are ignored. handed_over: whether `map(check, cases)` counts as a call of
+    `check`.
     """
     if not isinstance(node, ast.Call):
         return False

@@ -10,8 +10,8 @@ the code has called them itself. Classes run in the order of definition, and the
 is skipped or expected to fail for every solution (`test_session/tests.py`) is left out. Other skipped tests count as
 failed, and so do tests in which no assertion ran. Tests for pytest run with pytest (`pytest_run.py`).
 
-The outcome of each test is a line on the result descriptor. `calls` is the last call of the solution before the
-outcome:
+The outcome of each test is a line on the result descriptor. `calls` has the solution's last call: its name, arguments
+and result.
 
     {"test": "2", "ok": true}
     {"test": "3", "ok": false, "line": "assert add(1, 2) == 3", "error": ["AssertionError", ""],
@@ -24,10 +24,10 @@ the solution's process (`protocols/python_tests.py`):
     {"prelude": "", "program": "def add(a, b): ...", "code": "...", "entry_point": "add",
      "modules": [], "stop_first": true, "seed": 17, "nonce": "6f1c..."}
 
-If every test passed, the last line is {"nonce": ...}, a random text. So a program that ends the process early does not
-pass. The verdict is weak nevertheless, because the program can search the process and override names that the tests
-use. Replaced assertions and builtins are noticed, unless the program restores them in time. While the program runs, the
-nonce is only on the interpreter's evaluation stack, where frames and objects do not lead to it.
+If every test passed, the last line is {"nonce": ...}, with the random text of the request. So a program that ends the
+process early does not pass. Such a verdict is weak nevertheless: the program can search the process and override names
+that the tests use. Replaced assertions and builtins are noticed, unless the program restores them in time. While the
+program runs, no frame or object leads to the nonce.
 """
 
 from __future__ import annotations
@@ -96,20 +96,20 @@ def _run_all(plan: Plan, code: str, namespace: dict[str, Value], candidate: Valu
 
 
 def _is_for_runner(name: str, kind: type) -> bool:
-    """Return whether a runner may be interested in a name. Objects of the solution are not inspected."""
+    """Return whether a runner may find tests under a name. Objects of the solution are not inspected."""
     is_usual = issubclass(kind, FunctionType | type | partial)
     return is_usual or kind.__name__ == "FixtureFunctionDefinition" or name == "pytestmark"
 
 
 def seed_randomness(seed: int) -> None:
-    """Seed random numbers. The seed is a hash that the solution does not know, so it cannot foresee inputs."""
+    """Seed random numbers. The solution does not know the seed, so it cannot foresee inputs."""
     random.seed(seed)
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(seed % 2**32)
 
 
 class _Success(int):
-    """The result of a test runner, in any form that code may ask for: `.failed`, `failed, all = ...`."""
+    """The result of a successful test runner: `result.failed` and `failed, total = result` work."""
 
     def __getattr__(self, name: str) -> _Success:
         if name.startswith(("_", "pytest")):
@@ -371,7 +371,7 @@ def _run_again(namespace: dict[str, Value], prelude: str, program: str) -> None:
 
 
 def _as_module(program: ModuleType, names: Collection[str], name: str) -> ModuleType:
-    """Return the program as a module of this name, or a package that passes its names on to the program."""
+    """Return the program as a module of this name. For `pkg.sums`, the package `pkg` passes names on to the program."""
     if name not in SOLUTION_FOLDERS and not any(each.startswith(f"{name}.") for each in names):
         return program
     package = ModuleType(name)

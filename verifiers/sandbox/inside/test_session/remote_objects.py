@@ -20,17 +20,17 @@ its classes):
     sorted(make())               answered: the order alone proves nothing
     make(1) < make(2)            not answered: here the answer would be the verdict
 
-A class that the test code names is under test, with its operators. If an object of the class equals a word that no test
-has given to the object, the class's answers on equality are no longer trusted.
+A class that the test code names is under test, with its operators. An object that equals `_UNLIKELY`, a word that no
+test uses, equals everything. The answers of its class on equality are then ignored.
 
 A call may return an object where the test code expects a number. The test code would then pass the expected number to
 this object:
 
     abs(v.norm() - 5) < 1e-9     v.norm() returns an object whose `-` is always 0.0
 
-So an operator on such an object and plain data has to give an object again, or else the test fails. Objects that the
-test code made may compute data, but not by subtraction. The reason is a test such as `abs(Area(1) - 3.14) < 0.01`: it
-expects a function `Area`, where a program may define a class.
+So an operator on a returned object and plain data has to give an object again, or else the test fails. Objects that the
+test code made may compute data, but not by subtraction: in `abs(Area(1) - 3.14) < 0.01` the test expects a function
+`Area`, and a program may define a class of that name.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ OPERATORS: Mapping[str, Callable[..., Value]] = {
     },
     **{"round": round, "divmod": divmod, "hash": hash, "bool": bool},
 }
-"""Operations that the solution's process performs for the test code, by name."""
+"""Operators that run in the solution's process, by name."""
 
 _SUBTRACTIONS = ("sub", "isub")
 _UNLIKELY = "a word that no object has been given"
@@ -105,7 +105,7 @@ class Operators:
         self._marked: set[int] = set()
         """Handles of objects computed from a returned object and plain data."""
         self._honest: dict[type, bool] = {}
-        """Whether the objects of a class do not equal everything, by class."""
+        """By class: False if its objects equal everything."""
 
     def note_class(self, name: str, handle: int) -> None:
         """Note that the test code asked for a class by this name."""
@@ -121,8 +121,9 @@ class Operators:
     def note_return(self, handle: int) -> None:
         """Note that an answer contained this object.
 
-        If its class only holds functions, the object no longer counts as made by the test code, because the functions
-        should return data. Methods of other classes may return their object, so that calls can be chained.
+        A class such as `Solution` only holds functions, which should return data. If one of them returns an object of
+        the class, this object no longer counts as made by the test code. Methods of other classes may return their
+        object, for chained calls.
         """
         self._returned.add(handle)
         if self._made.get(handle) in self.function_holders:
@@ -135,7 +136,7 @@ class Operators:
     def compare(self, name: str, left: Value, right: Value, by_tests: bool) -> Value:
         """Return the result of a comparison, or NotImplemented if the solution is not asked.
 
-        by_tests: whether the comparison is written in Python code, and not made by a function such as `sorted`.
+        by_tests: whether test code contains the comparison. It is False for a comparison by `sorted`.
         """
         kinds = type(left), type(right)
         if not self._is_remote(right) or not (issubclass(*kinds) or issubclass(*kinds[::-1])):
@@ -206,7 +207,7 @@ class Operators:
         return not self._is_remote(answer) and bool(answer)
 
     def _is_honest(self, remote: Value) -> bool:
-        """Return whether an object does not equal everything."""
+        """Return False if an object equals everything."""
         kind = type(remote)
         if kind not in self._honest:
             try:
@@ -313,7 +314,7 @@ class CannotIsolate(BaseException):
     def __init__(self, reason: str, maybe_from_solution: bool = False) -> None:
         super().__init__(reason)
         self.maybe_from_solution = maybe_from_solution
-        """Whether the cause is a value that may come from the solution. If so, the tests stay in their own process."""
+        """Whether the cause is a value that may come from the solution. Then tests and solution stay separate."""
 
 
 class RemoteType(type):
@@ -560,7 +561,7 @@ def make_remote_class(
     if looks is not None:
         namespace["__class__"] = property(lambda self: looks)
     elif not any(vars(above).get("_truegold_base") for base in bases for above in base.__mro__):
-        namespace["__class__"] = property(type)  # A subclass that the program defines is not taken for the library's.
+        namespace["__class__"] = property(type)  # A subclass that the program defines does not claim a library's class.
     if data_base is not None:
         namespace["_truegold_base"] = data_base
     return RemoteType(about["name"], bases or (RemoteObject,), namespace, described=True)

@@ -4,9 +4,9 @@ Plain values are sent to the solution as data. Functions and iterators of the te
 values, such as an object of a class that the test code defines, cannot be sent: the test code then needs the solution
 in its own process (`CannotIsolate`).
 
-The solution sends data of built-in types, and handles for everything else, which are decoded as proxies. An answer can
-only hold values of a closed list of kinds (`wire`, `shared_objects.py`). An invalid answer ends the session. No answer
-is run as code.
+The solution sends data of built-in types. For other objects it sends handles, and the decoder makes proxies of them. An
+answer can only hold values of a closed list of kinds (`wire`, `shared_objects.py`). An invalid answer ends the session.
+No answer is run as code.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from .surroundings import TEST_MODULE, StandIn, may_stand_in
 MAX_CLASSES = 10_000
 MAX_NAMES = 2000
 MAX_NAME_CHARS = 200
-"""A program may describe MAX_CLASSES classes, each with MAX_NAMES methods, and names of MAX_NAME_CHARS characters. Its
-descriptions could fill the memory otherwise."""
+"""Limits on the classes that a program describes: their number, the methods of each, and the length of a name. Without
+limits, descriptions could fill the memory."""
 
 _DATA_TYPES = frozenset(BUILTIN_TYPES.values())
 """Types whose objects can be sent as data."""

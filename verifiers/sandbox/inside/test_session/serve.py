@@ -24,7 +24,7 @@ args is a tuple. Its last items are the keyword arguments in `names`. These are 
     ["changed", contents]                the new contents of the arguments, if the call returned None
     ["changed", contents, 3]             the new contents and the value, if the request ends with `true`
 
-A request ends with `true` if the tests check the arguments after the call (`ArgumentUse`).
+A request ends with `true` if the tests check the arguments after the call (`session.ArgumentUse`).
 
 Both processes have a copy of each lent container. A request or answer can begin with the sender's changes:
 
@@ -257,8 +257,7 @@ _REQUESTS: Mapping[str, Callable[..., Json]] = {
 
 
 _REFERENCES = 3
-"""Number of references to a result that this module holds, from two variables and an argument. The program holds any
-further ones."""
+"""Number of references to a result from this module: two variables and an argument. Further ones are the program's."""
 
 _FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType)
 

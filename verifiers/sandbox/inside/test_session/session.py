@@ -83,7 +83,7 @@ class Session(SolutionWatch):
     ) -> None:
         self.broken_reason = None
         self.isolation_problem: str | None = None
-        """The operation of the test code that is possible only with the solution in the same process, or None."""
+        """The reason that test code needs the solution in its own process, or None."""
         self.codecs: dict[str, Sequence[str]] = {**KNOWN_CODECS, **codecs}
         self.find_class = class_finder(namespace, self.codecs)
         self.uses_numpy = uses_numpy
@@ -221,8 +221,8 @@ class Session(SolutionWatch):
     ) -> Value:
         """Return the value of the answer to a request, or raise its exception.
 
-        objects: the mutable objects in the arguments. may_stop: whether the exception may be a `StopIteration`.
-        asked: a name that may be missing. keep: how the test code checks the arguments afterwards, or None.
+        objects: the mutable objects in the arguments. may_stop: whether the exception may be a `StopIteration`. asked:
+        the name that is looked up. keep: the result of `looks_at_arguments`.
         """
         kind, *rest = self._exchange_with_changes(request)
         if kind == "missing" and asked is not None:
@@ -418,8 +418,8 @@ class ArgumentUse:
     def looks_at_arguments(self, frame: FrameType | None) -> str | None:
         """Return how the test code checks the arguments of the call that it is making.
 
-        The answer is "contents", "identity" (whether the result is one of the arguments is the only check), or None for
-        no check. frame: a frame of this call, from which the test code's frame is found.
+        "contents": it reads them, `assert nums == [1, 2]`. "identity": it only checks `result is nums`. None: no check.
+        frame: a frame of this call, from which the test code's frame is found.
         """
         while frame is not None and frame.f_code.co_filename != self._file:
             frame = frame.f_back
@@ -449,7 +449,7 @@ class ArgumentUse:
     def _tests_contents(self, statement: ast.stmt, variables: set[str], result_names: set[str]) -> bool:
         """Return whether later statements test the contents of variables.
 
-        A variable that is only compared with the result, as its expected value, is not tested.
+        A variable that is only the expected value of the result is not tested.
         """
         is_looked_at = False
         for later in islice(self._statements_after(statement), MAX_STATEMENTS):
@@ -493,7 +493,7 @@ class ArgumentUse:
         )
 
     def _is_known(self, function: ast.expr) -> bool:
-        """Tell whether a function is known not to be the solution's."""
+        """Tell whether a function is not the solution's, because Python or the test code defines it."""
         if "assert" in getattr(function, "attr", "").lower():
             return True
         while isinstance(function, ast.Attribute | ast.Call):
@@ -501,10 +501,10 @@ class ArgumentUse:
         return not isinstance(function, ast.Name) or function.id in self._known_names
 
     def _is_subject(self, later: ast.stmt, uses: list[ast.AST], result_names: set[str]) -> bool:
-        """Tell whether an argument is the tested value, and not the expected one.
+        """Tell whether a later statement tests an argument of `k = f(nums)`.
 
-        For a call `k = f(nums)`, `nums` is the tested value if k only selects a part of it: `sorted(nums)[:k]`, or
-        `nums[i]` for each i in `range(k)`.
+        assert nums[:k] == [2, 2]     tested: k only selects a part of nums; so does `for i in range(k)`
+        assert k == sorted(nums)      not tested: nums is the expected value of k
         """
         names = [node for name in result_names for node in _variables_in(later).get(name, ())]
         ends = [self._up_to_statement(name) for name in names]

@@ -3,8 +3,8 @@
     int                  {"$": "builtin", "v": "int"}
     math.sqrt            {"$": "local", "v": ["math", "sqrt"]}
 
-The solution's process could name an object that answers every comparison with yes. Therefore types and exceptions are a
-closed list. An object of the standard library can be named only if the test code asked for it by the same name.
+The solution's process could name an object of a library that equals everything. So types and exceptions are a closed
+list, and another object of the standard library can be named only if the test code asked for it by the same name.
 
 Both processes see each change of a mutable object:
 
@@ -14,8 +14,8 @@ Both processes see each change of a mutable object:
 Both sides keep the mutable objects of the arguments in the same order (`track` of encoder and decoder). After the call,
 the new contents are put into the test code's own objects, which keep their identity.
 
-Containers in the value of an attribute are lent: each has an index on both sides. When one side has changed a lent
-container, its contents are sent with the next request or answer.
+A container in the value of an attribute is lent: both sides have a copy with the same index. When one side has changed
+its copy, the new contents are sent with its next message.
 """
 
 from __future__ import annotations
@@ -287,7 +287,7 @@ class Borrower(_SharedContainers):
 
 
 def _containers(value: Value) -> list[Value] | None:
-    """Return the mutable containers in a value, including itself, or None if they are too many or too large."""
+    """Return the mutable containers in a value and the value itself, or None if they are too many or too large."""
     containers: dict[int, Value] = {}
     waiting, looked_at = [value], 0
     while waiting:
@@ -324,5 +324,4 @@ def has_shared_parts(value: Value) -> bool:
 
 
 _PART_REFERENCES = 3
-"""`sys.getrefcount` of a part that only its container holds: one reference by the container, one by a variable and one
-by the argument of `getrefcount`."""
+"""`sys.getrefcount` of a part that only its container holds. The container, a variable and an argument refer to it."""

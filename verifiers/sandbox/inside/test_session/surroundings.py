@@ -4,9 +4,9 @@
     with redirect_stdout(text): f()            text that the solution prints is written here
     os.environ["LANG"] = "C"                   is set in the solution's process too
 
-The solution's process gets changes before its next call. A solution could cheat by changing a stand-in. So a solution
-cannot replace three kinds of names on a stand-in: names that begin with an underscore, names by which tests read a
-mock, such as `assert_called`, and methods of the object's class. It can set attributes of a mock only to plain values.
+The solution's process gets changes before its next call. A solution could cheat by changing a stand-in. So three kinds
+of its names are protected: methods of its class, names that begin with an underscore, and names by which tests read a
+mock of `unittest.mock`, such as `assert_called`. Attributes of a mock can be set only to plain values.
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ def _imported_modules(tree: ast.Module) -> Mapping[str, str]:
 
 
 def _only_seeds(tree: ast.Module) -> bool:
-    """Return whether the code seeds random numbers but draws none, so that the solution draws them."""
+    """Return whether the code seeds random numbers and leaves all draws to the solution."""
     names = [ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)]
     drawn = [name for name in names if "random" in name]
     return bool(drawn) and all(name.endswith(".seed") for name in drawn)

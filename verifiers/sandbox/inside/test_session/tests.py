@@ -23,8 +23,8 @@ the test code does not define is looked up in this way:
     assert sum(10, 15) == 6          the built-in `sum`, unless it is the function under test
 
 The entry point is the function under test. Without an entry point, a built-in function is under test if every assertion
-calls it, and test code and Python define all names. In `r = root(2)` and `assert abs(r - 1.41) < 0.01` the name `root`
-is not defined. So `root` is the solution's, and `abs` is Python's.
+calls it and no name is undefined. In `r = root(2)` and `assert abs(r - 1.41) < 0.01` the name `root` is undefined. So
+`root` is the solution's, and `abs` is Python's.
 
 Without a program, the test code is run to find tests whose outcome is the same for every program:
 
@@ -79,8 +79,8 @@ class Touched(BaseException):
 class ProbeSession(SolutionWatch):
     """A stand-in for a solution, which defines every name.
 
-    stand_in: the kind of object that each name gets. "use" is an object that notices every use, "function" a function
-    that notices calls, and "None" is None.
+    stand_in: the kind of object that each name gets: "use" (an object that notices every use), "function" (a function
+    that notices calls) or "None" (None itself).
     """
 
     touched = False
@@ -136,7 +136,7 @@ class ProbeReport(Report):
         super().__init__(session, False)
         self.session = session
         self._is_first = True
-        """Whether no earlier test has used an object of the solution, on which later tests may depend."""
+        """Whether no earlier test has used the solution. Later tests may depend on such a test."""
 
     def begin(self) -> None:
         """Note that a test begins."""
@@ -262,8 +262,8 @@ _MODULE_DATA = frozenset({"__version__", "__author__"})
 class SolutionNames(dict[str, Value]):
     """The built-in names of test code, and after them the solution's. It is the `__builtins__` of a namespace.
 
-    A name that is not built in means, in this order: a module that test code and solution share, a library function, a
-    name of the solution, or a built-in function that was removed because it may be the one under test.
+    A name that is not built in is searched in this order: modules that test code and solution share, library functions,
+    names of the solution, and built-in functions that were removed because they may be under test.
     """
 
     def __init__(self, session: Session | ProbeSession, tree: ast.Module, entry_point: str | None) -> None:
@@ -280,7 +280,7 @@ class SolutionNames(dict[str, Value]):
     def find(self, name: str, of_solution: bool = False) -> Value:
         """Return the object of a name that is not built in. Raises KeyError if the name is not defined.
 
-        of_solution: whether the test code asks the solution's module for it. Library functions then come last.
+        of_solution: whether the name comes from `solution.name`. Library functions then come last.
         """
         if name.startswith("__") and name not in _MODULE_DATA:
             raise KeyError(name)
@@ -376,7 +376,7 @@ def _innermost_names(tree: ast.AST) -> set[str]:
 
 
 def _names_of_modules(tree: ast.Module) -> dict[str, set[str]]:
-    """Return the names that are used only as modules are, with their attributes: "math" and {"pi"} for `math.pi`."""
+    """Return the names of which only attributes are used, with these attributes: {"math": {"pi"}} for `math.pi`."""
     attribute_of = {id(node.value): node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     used: dict[str, set[str | None]] = {}
     for node in ast.walk(tree):

@@ -34,10 +34,10 @@ MAX_COMPARED = 4_000_000
 """Maximum number of comparisons of keys with equal hashes in one message, since they make building a dict slow."""
 
 COSTLY_COMPARISON = 1000
-"""A comparison of two keys that are not numbers counts as this many, since tuples may be equal up to their end."""
+"""The weight of a comparison of two keys that are not numbers, such as tuples that differ only at their end."""
 
 FEW_KEYS = 16
-"""Maximum number of keys that are not checked for collisions, because few keys cost little."""
+"""A dict of at most this many keys is not checked for collisions."""
 
 MAX_RANGE = 1_000_000
 """Maximum number of elements of all ranges in a message. Larger ranges, such as `range(10**18)`, are opaque."""
@@ -66,7 +66,7 @@ class Decoder:
     """
 
     further: Mapping[str, Callable[[Value, dict[str, Json]], Value]] = {}
-    """Functions that make values of further tags, from the decoder and the tagged object."""
+    """Functions for additional tags. Each takes the decoder and the tagged object, and returns the value."""
 
     def __init__(
         self,

@@ -8,8 +8,8 @@ size, and fast: flat lists of numbers or texts are checked at C speed and writte
     are_plain([(1, 2)]), are_plain([math.nan])           False, False: they need a tag
 
 A job writes lines to two descriptors: its results to a file, and its messages to a partner. A message is a list whose
-first item names the kind of message. Partners take turns: after a message, the sender waits for the answer, which may
-be a request in return. Anything else that arrives raises an exception.
+first item names the kind of message. Partners take turns: after a message, the sender waits for the answer or for a
+request in return. Anything else that arrives raises an exception.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ MAX_DEPTH = 100
 opaque: only the name of its type is sent."""
 
 MAX_ENCODED = 16 * 2**20
-"""Approximate maximum number of characters of one encoded value. Stops a result that fills the memory of its reader."""
+"""Maximum number of characters of one encoded value, roughly. A larger result could fill the reader's memory."""
 
 MAX_ITERATED = 1_000_000
 """Maximum number of items that are read from an iterator. Stops endless generators."""
@@ -67,7 +67,7 @@ class Encoder:
     """Encodes one value.
 
     known: the index of each object that both sides have, by id. Such objects are sent as their indices. track: whether
-    mutable objects are numbered in the order in which the encoder finds them, and collected in `tracked`.
+    mutable objects are collected in `tracked`, in the order in which they are found.
     """
 
     def __init__(self, codecs: Codecs | None = None, known: dict[int, int] | None = None, track: bool = False) -> None:
@@ -117,7 +117,7 @@ class Encoder:
             raise ResultTooLarge("the value is larger than one result may be")
 
     def encode_items(self, elements: list[Value], depth: int) -> list[Json]:
-        """Return the JSON of the elements of a container, whose size is counted already."""
+        """Return the JSON of the elements of a container. The caller has counted the size of the container."""
         if self._is_flat(elements):
             return elements
         deeper = depth + 1
@@ -155,7 +155,7 @@ class Encoder:
         return {"$": "node", "v": index}
 
     def refer_to_known(self, value: object) -> Json | None:
-        """Return a reference to an object that both sides have, or None. A tracked object is known from then on."""
+        """Return a reference to an object that both sides have, or None. Start tracking a mutable object."""
         if self._known is None:
             return None
         index = self._known.get(id(value))

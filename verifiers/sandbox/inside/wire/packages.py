@@ -5,8 +5,8 @@
     pd.DataFrame({"a": [1]})       {"$": "package", "of": "DataFrame", "v": [COLUMNS, INDEX, [ARRAY]]}
     Path("a/b")                    {"$": "package", "of": "PurePath", "v": ["PosixPath", "a/b"]}
 
-An ARRAY is [dtype, elements], with the dtype as pandas spells it. INDEX and COLUMNS are packages of their own. The
-package's own constructors build the decoded value from plain data. So no method, attribute or flag of an object of the
+An ARRAY is [dtype, elements], with the dtype as pandas spells it. INDEX and COLUMNS are encoded indexes of pandas. The
+library's constructors build the decoded value from plain data. So no method, attribute or flag of an object of the
 solution is passed on.
 """
 

@@ -5,8 +5,8 @@
     Decimal("0.1")       Decimal    parts "0.1"
     deque([1], 5)        deque      head 5 (`maxlen`) and parts [1]; it is made empty with the head, and then filled
 
-Functions of the builtin type read the parts of an object, so that an object of a subclass is encoded as the data in it.
-Functions that build an object get parts of exact builtin types, but with values that may be malicious.
+Functions of the builtin type read the parts of an object. So an object of a subclass is encoded as the data in it.
+Functions that build an object get parts of exact builtin types, with values that may be malicious.
 
     Opaque("Fraction2")                a value that cannot be encoded; not equal to any value, not even to itself
     Iterated([1, 2, 3])                an iterator or a generator, read to its end
