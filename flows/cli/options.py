@@ -33,6 +33,8 @@ def describe_unknown(option: str, command: Any, words: Sequence[str], commands: 
 
     words: the command line after the name of the program. commands: all commands by name.
     """
+    if command is None:  # The option stands before the command.
+        return None
     options, name = options_of(command), f"{words[0]} {words[1]}" if words[0] in GROUPED else words[0]
     alike = next((names for names in SAME_OPTIONS if option in names), ())
     if (here := next((other for other in alike if other in options), None)) is not None:
@@ -42,11 +44,8 @@ def describe_unknown(option: str, command: Any, words: Sequence[str], commands: 
         return f"The file is named alone: truegold {name} FILE"
     if option in ("--run", "--runs") and arguments and arguments[0].startswith("RUN"):
         return f"The run is named alone: truegold {name} RUN"
-    if (
-        alike is not DATA_OPTIONS
-        and "--set" in options
-        and (settings := _settings_meant(option.lstrip("-").replace("-", "_"), words[0]))
-    ):
+    is_setting = alike is not DATA_OPTIONS and "--set" in options
+    if is_setting and (settings := _settings_meant(option.lstrip("-").replace("-", "_"), words[0])):
         return f"It is a setting here: --set {' or --set '.join(f'{setting}=VALUE' for setting in settings)}"
     owners = [f"truegold {other}" for other, each in commands.items() if option in options_of(each)]
     return f"It is an option of {', '.join(owners[:OWNERS_SHOWN])}" if owners else None
@@ -89,7 +88,7 @@ SAME_OPTIONS = (
     ("--response-column", "--completion-column", "--output-column", "--response-key"),
     ("--gold", "--gold-response", "--answer"),
     ("--against", "--benchmark", "--benchmarks", "--reference"),
-    ("--verifier", "--judge", "--reward-fn", "--verifiers"),
+    ("--verifier", "--judge", "--reward-fn"),
 )
 """Groups of options with the same meaning: names of commands here, and usual names of other programs."""
 

@@ -293,7 +293,7 @@ def _explain_unknown(path: Sequence[str], typed: Sequence[str], root: type[BaseM
     translated = [setting for leaf in _leaves(name, value) for setting in _translate(leaf, above, root)]
     roles = [setting.rpartition(".")[2] for setting in translated if ".columns." in setting]
     if sections and getattr(sections[0], "keys_are_roles", False) and (roles or close is None):
-        column = value["column"] if isinstance(value, dict) else value
+        column = value.get("column", "COLUMN") if isinstance(value, dict) else value
         return f"; the keys are roles{f': {roles[0]}: {_written(column)}' if roles else known}"
     meant = [setting for setting in translated if setting.split(".")[: len(above)] == above]
     if close is not None and isinstance(value, dict):

@@ -46,6 +46,7 @@ def mistakes(*changes: str) -> str:
         ("train.optimizer.lr=5", "must be at most 1 (given: 5). Usual learning rates are about 1e-6 in RL and 1e-5 in"),
         ("data.columns.question=q", "data.columns.question: unknown setting; the keys are roles: prompt: q"),
         ("data.columns={answer: {column: a}}", "columns.answer: unknown setting; the keys are roles: gold: a"),
+        ("data.columns={answer: {extract: boxed}}", "the keys are roles: gold: COLUMN"),
         ("data.columns.foo=a", "data.columns.foo: unknown setting; the keys are roles; known: gold, golds, id,"),
         ("url=http://x", "url: unknown setting; did you mean engine.url?"),
         ("chat={prompt}", "chat.prompt: unknown setting; known: system, use_template, user"),
@@ -108,6 +109,13 @@ def test_a_wrong_setting_is_answered_with_what_was_meant(change: str, line: str)
 )
 def test_a_name_of_another_trainer_is_answered_with_the_setting_here(change: str, line: str) -> None:
     assert line in mistakes(change)
+
+
+def test_an_unknown_role_of_an_evaluation_set_is_its_only_mistake() -> None:
+    told = mistakes("decontaminate={against: [{set: math500, columns: {question: q}}]}")
+    assert told.endswith(
+        "1 mistake\n  decontaminate.against.0.columns.question: unknown setting; the keys are roles: prompt: q"
+    )
 
 
 def test_names_of_other_trainers_stand_for_settings_that_exist() -> None:

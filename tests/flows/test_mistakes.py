@@ -260,6 +260,7 @@ def test_a_value_of_set_is_understood_as_in_yaml(change: str, value: int | None)
         ("testcases vet train.jsonl --workers 2", "It is a setting here: --set vet_tests.workers=VALUE"),
         ("curate train.jsonl data.limit=5", "Settings are given in the file, or by --set: --set data.limit=5"),
         ("train train.jsonl trainer.total_epochs=5", "or by --set: --set train.steps=5"),
+        ("--data train.jsonl look", "No such option: --data"),
         ("curate data.limit=5", "Settings are given in the file, or by --set: --set data.limit=5"),
         ("verify --data train.jsonl --out v", "No such option: --data. Here it is --input"),
         ("export --input train.jsonl", "The file is named alone: truegold export FILE"),
