@@ -296,16 +296,17 @@ def _explain_unknown(path: Sequence[str], typed: Sequence[str], root: type[BaseM
         column = value.get("column", "COLUMN") if isinstance(value, dict) else value
         return f"; the keys are roles{f': {roles[0]}: {_written(column)}' if roles else known}"
     meant = [setting for setting in translated if setting.split(".")[: len(above)] == above]
-    if close is not None and isinstance(value, dict):
-        meant = [close]
-    meant = meant or _settings_named(name, sections, above)
+    named = _settings_named(name, sections, above)
+    if isinstance(value, dict):
+        meant = named or ([close] if close is not None else meant)
+    meant = meant or named
     if not meant and close is not None:
         meant = [close]
     if not meant and (advice := OTHER_NAMES["none"].get(name)) is not None:
         return f"; {advice}"
     if not meant and len(typed) == 2:
         meant = _settings_named(name, [root], [], levels=1)
-    meant = meant or translated or (_settings_called(name, above[:1], root) if len(above) > 1 else [])
+    meant = meant or translated or (_settings_called(name, above[:1], root) if len(above) == 2 else [])
     return f"; did you mean {' or '.join(dict.fromkeys(meant))}?" if meant else known
 
 

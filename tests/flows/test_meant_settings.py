@@ -47,6 +47,7 @@ def mistakes(*changes: str) -> str:
         ("data.columns.question=q", "data.columns.question: unknown setting; the keys are roles: prompt: q"),
         ("data.columns={answer: {column: a}}", "columns.answer: unknown setting; the keys are roles: gold: a"),
         ("data.columns={answer: {extract: boxed}}", "the keys are roles: gold: COLUMN"),
+        ("columns.question=q", "columns: unknown setting; did you mean data.columns?"),
         ("data.columns.foo=a", "data.columns.foo: unknown setting; the keys are roles; known: gold, golds, id,"),
         ("url=http://x", "url: unknown setting; did you mean engine.url?"),
         ("chat={prompt}", "chat.prompt: unknown setting; known: system, use_template, user"),
