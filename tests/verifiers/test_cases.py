@@ -82,8 +82,9 @@ APPLES = "Tom has 3 apples and buys 2 more. How many apples has he?"
         ("If Tom buys two apples more, he has 5.", APPLES),
         ("If we add them, we get 5.", APPLES),
         ("If you count all apples, there are 5.", APPLES),
-        ("If he keeps one, he has 5. So the answer is 5.", APPLES),
-        ("He keeps them all. If he keeps them, he has 5.", APPLES),
+        ("Assuming that none is lost, the answer is 5.", APPLES),
+        ("The answer is 5, if he eats none of them.", APPLES),
+        ("如果汤姆有3个苹果，又买了2个，那么答案是5。", APPLES),
         ("当n=1时，和为2。当n=2时，和为3。所以总和是5。", None),
     ],
 )
@@ -95,9 +96,7 @@ def test_a_condition_before_a_decided_answer_does_not_harm(response: str, proble
     "response",
     [
         "If x = 4, the answer is 5.", "When n is even, the answer is 5.", "若n是偶数，则答案为5。",
-        "当x=4时，答案是5。", "If he keeps one, he has 5.",
-        "Should he find some, he has 5.", "Unless he sells one, there are 5.",
-        "He has 5 if he drops none.", "Assuming that he steals some, the answer is 5.", "如果他留下一个，他有5个。",
+        "当x=4时，答案是5。",
     ],
 )  # fmt: skip
 def test_a_condition_that_the_problem_does_not_know_is_not_paid(response: str) -> None:

@@ -300,10 +300,19 @@ def test_a_letter_that_belongs_to_a_noun_is_no_option(response: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "response", ["The best graph is option C.", "Answer: graph C", "The answer is statement C.", "Answer: definitely C"]
-)
+    "response",
+    [
+        "The best graph is option C.", "Answer: graph C", "The answer is statement C.", "Answer: definitely C",
+        "Answer key: C", "The answer is point C.", "The answer is scenario C.", "My final mark: C",
+    ],
+)  # fmt: skip
 def test_a_letter_after_a_noun_of_options_is_chosen(response: str) -> None:
     assert judge(response, "C").score == 1.0
+
+
+@pytest.mark.parametrize("response", ["C?", "(C)?", "Yes?"])
+def test_an_option_with_a_question_mark_is_not_chosen(response: str) -> None:
+    assert judge(response, "C", info={"options": ["No", "Perhaps", "Yes"]}).score == 0.0
 
 
 def test_vitamin_c_is_the_option_with_this_text() -> None:
@@ -333,6 +342,7 @@ def test_a_verdict_that_is_taken_back_is_no_answer(response: str, between: str) 
     [
         "The sum holds.", "There is nothing wrong with the reasoning.", "If it were 6, it would be wrong.",
         "No error is found.", "I hope this helps!", "A wrong reading would use 3.",
+        "However, it is not true for negative numbers.", "But it would be wrong to generalize.",
     ],
 )  # fmt: skip
 def test_a_verdict_stands_beside_other_remarks(response: str) -> None:
@@ -358,6 +368,7 @@ def test_a_later_paragraph_may_replace_the_option(retraction: str) -> None:
     [
         "A, C and D are wrong.", "Note that D is right only if n is odd.", "Wait, is D right? No. B it is.",
         "Actually C and D are both wrong.", "Actually, this follows from the theorem of Gauss.",
+        "Actually, mitosis (A) also divides cells.", "Sorry for the brevity! C and D are transport processes.",
     ],
 )  # fmt: skip
 def test_a_later_paragraph_may_discuss_other_options(remark: str) -> None:

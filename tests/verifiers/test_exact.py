@@ -53,6 +53,11 @@ def test_no_response_is_paid_for_two_golds(response: str, answers: tuple[str, st
     assert scores.count(1.0) < 2
 
 
+def test_a_name_in_bold_after_an_announcement_is_the_answer() -> None:
+    assert ExactVerifier()("The answer is **Paris**, home to 2 million people.", "Paris").score == 1.0
+    assert ExactVerifier()("The answer is 7. But **Paris**.", "Paris").score == 0.0
+
+
 LISTED = "Pick the sum.\nA. 3\nB. 5\nC. 7\nD. 9"
 
 

@@ -182,6 +182,9 @@ def test_a_hidden_or_replaced_value_is_not_paid(response: str, verifier: str) ->
         "Answer: 5 <!-- done -->", "~~6~~ 5", "Answer: ~~6~~ 5", "<answer><del>6</del> 5</answer>",
         "The answer is 5. Alternatively, 10/2 = 5.", "The answer is 5. It may be noted that the sum is even.",
         "The answer is 5. But 6 is too large.", "As an example, take n=2. The answer is 5.",
+        "The answer is 5. We should still add that this is exact.",
+        "The answer is 5. The other candidate, 6, is excluded.",
+        "`<!--` opens a comment. The answer is 5.",
     ],
 )  # fmt: skip
 def test_a_value_beside_hidden_text_or_a_remark_is_paid(response: str, verifier: str) -> None:

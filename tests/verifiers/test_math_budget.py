@@ -53,6 +53,12 @@ def test_nested_work_draws_on_one_budget(name: str) -> None:
         assert verdict.reason is not Reason.VERIFIER_ERROR
 
 
+def test_an_answer_that_spends_the_budget_on_the_options_scores_nothing() -> None:
+    response = "\\boxed{" + "\\text{a} = " * 300 + "}"
+    verdict = MathVerifier()(response, "5", problem="Pick. (A) one (B) two (C) three")
+    assert (verdict.score, verdict.reason) == (0.0, Reason.LIMIT)
+
+
 def test_who_spends_the_budget_decides_the_score() -> None:
     by_answer, by_gold = equivalent(DEAR["sums"], gold="5"), equivalent("5", gold=DEAR["sums"])
     assert (by_answer.score, by_answer.reason, by_answer.evidence["side"]) == (0.0, Reason.LIMIT, "answer")

@@ -36,13 +36,7 @@ from truegold.verifiers.extract.committed import (
 )
 from truegold.verifiers.extract.declared import behind, is_taken_back, or_another
 from truegold.verifiers.extract.denials import is_claimed, is_conditional, is_counterfactual, is_doubted
-from truegold.verifiers.extract.judged import (
-    IS_WRONG,
-    MAX_JUDGED_CHARS,
-    asks_for_wrong,
-    judged_letters,
-    with_turned_verdicts,
-)
+from truegold.verifiers.extract.judged import MAX_JUDGED_CHARS, asks_for_wrong, judged_letters, with_turned_verdicts
 from truegold.verifiers.extract.stated_values import ANY_OF, MAX_LINE_CHARS, may_deny
 
 MAX_PLAIN_CHARS = 2_000
@@ -129,13 +123,9 @@ _MENTIONS = (
     re.compile(rf"{_X}.{_IN_BRACKETS}"),
 )
 """Patterns of clauses that only name an option. They count if no clause matches `_VERDICTS`."""
-_ANNOUNCED_MENTIONS = (
-    *_MENTIONS,
-    re.compile(
-        rf"(?:[^\w\s]\s*|[^\x00-\u024f]\s?|\b(?:\w{{2,12}}ly|and|or|either|both|just|indeed|meant?|{ANY_OF['option_things']})\s){_X}.{_IN_BRACKETS}?\W*$"
-    ),
-)
-"""Patterns of clauses that name an option after an announcement. `vitamin C` names none: C belongs to a noun."""
+_ANNOUNCED_MENTIONS = (*_MENTIONS, re.compile(rf"{_X}.{_IN_BRACKETS}?\W*$"))
+"""Patterns of clauses that name an option after an announcement."""
+_LETTER_LAST = re.compile(rf"{_X}.[^\w{_IN_BRACKETS}]*$")
 _TURNED_DOWN = re.compile(
     rf"(?:\b(?:and|but|et|und|y|e)\s)?(?:{ANY_OF['turned_down']}){_DETERMINER}{_WORD}{_OPTION}(?:\W{{0,3}}(?:(?:or|nor|and|或|和)\s?)?{_WORD}{_OPTION})*",
     re.IGNORECASE,
@@ -198,8 +188,10 @@ _REJECTED_LATER = re.compile(
     re.IGNORECASE,
 )
 """A remark that rejects the option before it: `(B), but this is not the correct answer`."""
-_ALONE = re.compile(rf"\W*{_X}(.){_IN_BRACKETS}?[^\w?？]*")
+_ALONE = re.compile(rf"\W*{_X}(.){_IN_BRACKETS}?\W*")
 """A line that consists of one letter."""
+_ASKED = re.compile(r"\W*\w+\W*[?？]\W*")
+"""A line that only asks for one option: `B?`, `Yes?`."""
 _BESIDE = re.compile(rf"{_X}.{_IN_BRACKETS}?\W{{0,4}}(.{{1,200}}?)\W*$")
 """A letter with a text after it at the end of a line."""
 _ORDINALS = (*("first", "second", "third", "fourth", "fifth", "sixth"), *"一二三四五六")
@@ -402,11 +394,10 @@ def _with_lists_named(line: str) -> tuple[str, dict[str, list[str]]]:
 def _instead(response: str, text: str) -> frozenset[str]:
     """Return the letters that replace an announced option: B for `Answer: C? No, B`.
 
-    Answer: C. ... Wait, it is B.       B: a later paragraph begins with the retraction
-    Answer: C. ... Wait, what about B?  B and C: the retraction only mentions B
+    Answer: C. ... Wait, it is B.       B: a later paragraph begins with the retraction and chooses B
     """
     label = _LABELLED.match(_with_letters_marked(plain(text), LETTERS))
-    if not (letters := frozenset(label[1]) if label else letters_in(text, announced=True)):
+    if not (label or letters_in(text, announced=True)):
         return frozenset()
     first, *below = behind(final_part(response), text)[:MAX_JUDGED_CHARS].split("\n\n")
     if (taken_back := _TAKEN_BACK.search(first[:MAX_RETRACTION_CHARS])) is not None:
@@ -414,9 +405,7 @@ def _instead(response: str, text: str) -> frozenset[str]:
     for paragraph in below:
         if (taken_back := _TAKEN_BACK.match(paragraph.lstrip()[:MAX_RETRACTION_CHARS])) is not None:
             rest = plain(taken_back["rest"])
-            others = frozenset(_MARKED.findall(_with_letters_marked(rest, LETTERS)))
-            is_open = others and not IS_WRONG.search(rest)
-            return letters_in(rest, announced=True) or (others | letters if is_open else frozenset())
+            return _chosen_in(_with_letters_marked(rest, LETTERS), (_LETTER_LAST,))
     return frozenset()
 
 
@@ -435,7 +424,7 @@ def _at_end(text: str, options: Sequence[str]) -> frozenset[str]:
     """Return the letters that the last line of a text chooses, or else its first line."""
     count = len(options) or LETTERS
     written = last_line(text)
-    if len(written) > MAX_LINE_CHARS or not (line := plain(written)):
+    if len(written) > MAX_LINE_CHARS or not (line := plain(written)) or _ASKED.fullmatch(line):
         return frozenset()
     for index, option in enumerate(map(plain, options)):
         if _ENDS_IN_LETTER.search(option):
@@ -455,7 +444,7 @@ def _at_end(text: str, options: Sequence[str]) -> frozenset[str]:
     if not letters and is_label and not is_list and not is_rejected:
         letters = frozenset(is_label[1]) | _second_thoughts(marked)
     if letters:
-        if not (_ALONE.fullmatch(marked) or any(pattern.search(marked) for pattern in _MENTIONS)):
+        if not (is_label or _ALONE.fullmatch(marked) or any(pattern.search(marked) for pattern in _MENTIONS)):
             letters = letters.union(*(_same_text(letter, options) for letter in letters))
         beside = _BESIDE.search(marked)
         return letters | (_same_text(beside[1], options) if beside is not None else frozenset())

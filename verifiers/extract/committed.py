@@ -270,7 +270,7 @@ def with_plain_marks(text: str) -> str:
 
 
 _HIDDEN = re.compile(
-    r"<!--.*?(?:-->|\Z)|\\iffalse\b.*?(?:\\fi\b|\Z)|<(del|strike)>[^<]{0,400}</\1>"
+    r"(?<!`)<!--(?=\W{0,9}\w).*?(?:-->|\Z)|\\iffalse\b.*?(?:\\fi\b|\Z)|<(del|strike)>[^<]{0,400}</\1>"
     r"|(?<![\w~}])~~(?=[^\s~=\\])[^~\n]{0,400}(?<=[^\s~=])~~(?![\w~])",
     re.DOTALL,
 )

@@ -58,14 +58,18 @@ _TAKEN_BACK = re.compile(
 )
 """Words that take an option back."""
 _RETHOUGHT = re.compile(
-    r"\b(?:wait|oops|hmm+|scratch that|i (?:was (?:wrong|mistaken)|take (?:that|it|this) back)|chang(?:ed?|ing) my mind"
-    r"|on (?:reflection|second thoughts?)|correction)\b|等等|其实",
+    r"\b(?:wait(?=\s*[,.…—:!-]|\s(?:no|that|this|it|i)\b)|oops|hmm+|scratch that"
+    r"|i was (?:wrong|mistaken)(?=\W*(?:$|\n))|i take (?:that|it|this) back|chang(?:ed?|ing) my mind"
+    r"|on (?:reflection|second thoughts?)|correction\s?:)|等等|其实",
     re.IGNORECASE,
 )
 """Words that take back any verdict, such as `Correct.`"""
 _DENIED_LATER = re.compile(
-    rf"{_TAKEN_BACK.pattern}|\b(?:so|thus|hence|therefore),?\s(?:it|this|that|the \w+)\s(?:is|was)\s"
-    r"(?:not (?:correct|right|true|valid)|incorrect|wrong|false)\b|(?:所以|因此|故).{0,12}(?:不正确|错误?|不对|不成立)",
+    rf"{ANY_OF['retracted']}"
+    r"|\b(?:so|thus|hence|therefore|however|but|actually),?\s(?:it|this|that"
+    r"|the (?!opposite|negation|denial|converse|contrary|inverse|other)\w+)\s(?:is|was)\s"
+    r"(?:not (?:correct|right|true|valid)|incorrect|wrong|false)(?=\W*(?:$|[.,;!\n]))"
+    r"|(?:所以|因此|故).{0,12}(?:不正确|错误?|不对|不成立)",
     re.IGNORECASE,
 )
 """Words that take back a verdict of `right`: `_TAKEN_BACK`, or a conclusion such as `so it is wrong`."""
@@ -85,6 +89,8 @@ def behind(text: str, answer: str) -> str:
 
 def is_taken_back(text: str, verdict: str) -> bool:
     """Return whether the text after a verdict, such as `Correct.`, takes it back."""
+    if re.search(rf"(?:[.!?:,—–\n]|\b(?:so|still))\W*{re.escape(verdict)}\W*$", text[-MAX_LINE_CHARS:], re.IGNORECASE):
+        return False
     is_affirmed = IS_WRONG.search(verdict) is None and verdict.casefold() not in ("no", "否", "错")
     return bool(_RETHOUGHT.search(text) or (is_affirmed and _DENIED_LATER.search(text)))
 

@@ -19,6 +19,7 @@ from truegold.verifiers.extract.denials import is_attributed, is_conditional, is
 from truegold.verifiers.extract.stated_values import MAX_LINE_CHARS, has_value
 from truegold.verifiers.extract.unread import GUESSED
 
+_ANNOUNCES = re.compile(r"\banswer(?: is|:)\s*$", re.IGNORECASE)
 _BOLD = re.compile(r"(?<![*A-Za-z0-9])\*\*([^*\n]{1,200})\*\*(?!\*)")
 _PREDICATE = re.compile(
     r"(?P<lead>(?:(?:so|thus|hence|therefore|then|also|donc|luego|quindi|daher|portanto),?\s)?"
@@ -143,6 +144,8 @@ def bold_beside(response: str, answer: Committed | None) -> str | None:
     """
     words = bold_words(response)
     if words is None or answer is None or (len(words) > 1 and words in answer.text):
+        return words
+    if _ANNOUNCES.search(response.rpartition(f"**{words}")[0][-MAX_LINE_CHARS:]):
         return words
     is_value = has_value(words) or len(words.strip("().")) == 1
     return words if answer.form in GUESSED and is_value != has_value(answer.text.strip("$\\[]() ")) else None

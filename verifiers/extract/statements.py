@@ -274,7 +274,9 @@ def last_sentence(line: str) -> str:
 
 
 def _without_strays(text: str) -> str:
-    """Return a text without the closing mark of a formula that was opened before the text."""
+    """Return a text without the closing mark of a formula that was opened before it. A row of brackets is kept."""
+    if not text.strip("()[]{}<> "):
+        return text
     for opening, closing in (("\\[", "\\]"), ("\\(", "\\)"), ("{", "}")):
         if text.count(opening) < text.count(closing):
             text = text.removesuffix(closing).removeprefix(closing).strip()

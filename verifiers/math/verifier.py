@@ -230,7 +230,7 @@ def _compare_within_budget(answer: str, gold: str, policy: Policy, boxed: bool) 
             return verdict if verdict is not None else _compare_read(answer_text, gold_text, answer, policy, boxed)
         except Spent:
             side = "gold" if _is_too_dear(gold, policy) else "answer"
-            return _limit(side, answer, f"a verdict may cost {MAX_STEPS} steps at most", rung="budget")
+            return _limit(side, answer, _TOO_DEAR, rung="budget")
         except TruegoldError:
             raise
         except Exception as error:
@@ -605,6 +605,7 @@ _RANGE = re.compile(
     r"(?P<unit>(?:\s?[^\W\d_][^\d+*/^=]*|\s?%)?)"
 )
 """A range of numbers, with a unit: `9-11 mm`, `$5-10`."""
+_TOO_DEAR = f"a verdict may cost {MAX_STEPS} steps at most"
 _RANGES_APART = re.compile(r"\s*(?:\b(?:or|and)\b|;|,\s)\s*")
 _THOUSANDS = re.compile(r",(?=\d{3}(?!\d))")
 _TEXT = re.compile(r"\\(?:text|textbf|textrm|mathrm)\b")
@@ -643,8 +644,12 @@ _SEVERAL_EQUATIONS = re.compile(
     r"[,;](?!\d{3})\s*\S|\\q?quad|\\text|\\\\[\s&]*(?![\s&]|=|[-+]|\\(?:approx|cong|simeq|times|cdot|end)|$)"
 )
 """A sign of several equations: a comma, words, or a new line that does not begin with `=` or another operator."""
+_UNEQUAL = re.compile(
+    r"[<>≤≥≠]|\\(?:neq?|[lg](?:eq?|t))(?![a-z])|\b(?:not|never|wrong|incorrect|false|if|suppose|assume)\b",
+    re.IGNORECASE,
+)
 _EQUALS = re.compile(r"=|\\(?:approx|cong|simeq)\b")
-_BRACKETS = re.compile(r"[)\]}>][()\[\]{}<>]*")
+_BRACKETS = re.compile(r"[()\[\]{}<>]+")
 """An answer of brackets alone, such as `})}`. Two such answers must be the same text, apart from `_AROUND_BRACKETS`."""
 _AROUND_BRACKETS = re.compile(r"[\s`'\",$.]|\\(?=[{}])")
 _RATE_POINTS = re.compile(r"(?:率|\bpercent|\brate|\bmargin)[^。?？]*(?:何ポイント|\bpoints)", re.IGNORECASE)
@@ -703,18 +708,21 @@ class MathVerifier:
             if "options" not in info and _is_choice(gold):
                 policy = replace(policy, options=option_texts(problem))
         response = without_hidden(response)
-        with StepBudget():
-            verdict = _judge_response(response, gold, problem, policy)
-            if verdict.reason in (Reason.UNREAD, Reason.NO_ANSWER) and gold:
-                verdict = _judge_words(response, gold, problem, policy, verdict)
-            is_open = verdict.score == 0.0 and verdict.evidence.get("form") in (None, *GUESSED)
-            if is_open and gold and problem and (restated := _restated(response, gold, problem)) is not None:
-                verdict = restated
-            if verdict.score != 1.0 and gold and (letter := small_choice(gold, problem)) is not None:
-                verdict = _judge_response(with_capital_labels(response), letter, problem, policy)
-            elif verdict.score is not None and gold and (listed := _options_of(gold, problem, policy)):
-                verdict = _judge_option(response, gold, problem, replace(policy, options=listed), verdict)
-            is_gold_at_fault = verdict.score == 0.0 and gold is not None and is_sentence(gold)
+        try:
+            with StepBudget():
+                verdict = _judge_response(response, gold, problem, policy)
+                if verdict.reason in (Reason.UNREAD, Reason.NO_ANSWER) and gold:
+                    verdict = _judge_words(response, gold, problem, policy, verdict)
+                is_open = verdict.score == 0.0 and verdict.evidence.get("form") in (None, *GUESSED)
+                if is_open and gold and problem and (restated := _restated(response, gold, problem)) is not None:
+                    verdict = restated
+                if verdict.score != 1.0 and gold and (letter := small_choice(gold, problem)) is not None:
+                    verdict = _judge_response(with_capital_labels(response), letter, problem, policy)
+                elif verdict.score is not None and gold and (listed := _options_of(gold, problem, policy)):
+                    verdict = _judge_option(response, gold, problem, replace(policy, options=listed), verdict)
+                is_gold_at_fault = verdict.score == 0.0 and gold is not None and is_sentence(gold)
+        except Spent:
+            return _limit("answer", response, _TOO_DEAR, rung="budget")
         return replace(verdict, score=None, reason=Reason.GOLD_UNPARSED) if is_gold_at_fault else verdict
 
     def check_options(self, info: Mapping[str, Any]) -> None:
@@ -863,7 +871,7 @@ def _judge_option(response: str, gold: str, problem: str | None, policy: Policy,
         return verdict
     if verdict.score == 1.0:
         choice = committed_choice(response, policy.options, problem=problem)
-        text = normal(choice.text) if choice is not None else ""
+        text = normal(choice.text) if choice is not None and choice.form != "option" else ""
         other = choice_letter(text) or (choice_and_value(text) or [None])[0]
         is_hedge = other is not None and other != letter
     else:
@@ -881,10 +889,12 @@ def _last_side(text: str, verdict: Verdict) -> str | None:
     """
     if not text.startswith(("$$", "\\[")) or _EQUALS.search(text) is None:
         return None
+    if verdict.reason is Reason.HEDGED and "\\" not in text.strip("$\\[]"):
+        return None
     outside, counted = _LAYOUT_BUT_LINES.sub(" ", text), 1
     while counted:
         outside, counted = _GROUP.subn("", outside)
-    if _SEVERAL_EQUATIONS.search(outside.strip(" .,")):
+    if _SEVERAL_EQUATIONS.search(outside.strip(" .,")) or _UNEQUAL.search(outside):
         return None
     *sides, last = (side.strip(" .,;") for side in _EQUALS.split(_LAYOUT.sub(" ", text)))
     if verdict.reason is not Reason.UNREAD and any(_has_value(side) for side in sides):
