@@ -312,7 +312,7 @@ class _SourceIds:
     """The identifiers that a source gives its records. Identifiers with several contents are reported.
 
     Line 3 `{"id": "q7", "question": "1+1?", ...}` and line 9 `{"id": "q7", "question": "2+2?", ...}` give the note
-    "1 source id(s) stand for different rows; the first: rows 3 and 9". Nothing is dropped, since truegold has its own
+    "1 source id(s) stand for different rows; the first: rows 3 and 9." Nothing is dropped, as truegold has its own
     ids. Identifiers are kept as 64-bit hashes: one in about 400,000 runs over ten million rows has a false
     alarm.
     """
@@ -351,5 +351,8 @@ class _SourceIds:
         if not firsts:
             return {}
         later, earlier = min(firsts)
-        progress.note(f"{count} source id(s) stand for different rows; the first: rows {earlier} and {later}.")
+        progress.note(
+            f"{count} source id(s) stand for different rows; the first: rows {earlier} and {later}. "
+            "Samples cannot name such rows by it."
+        )
         return {"warn:duplicate_source_id": count}
