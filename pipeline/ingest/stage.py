@@ -76,7 +76,7 @@ SOURCE_FACTS = "source_facts"
 """The name of the facts about sources in the stage's record."""
 
 
-@stage_function(version=12)
+@stage_function(version=13)
 def ingest(
     inputs: Mapping[str, Path],
     config: FileSource | HubSource | SeveralSources,

@@ -251,7 +251,7 @@ def _no_columns(location: str, samples: Samples) -> InputError:
     texts = [text for values in samples for value in values.values() if (text := text_of(value)) is not None]
     if len({name for values in samples for name in values}) == 1 and all(map(_ANSWER_MARK.search, texts)):
         return InputError(
-            f"{location}: the texts of {columns} hold a question and its answer.",
+            f"{location}: each text of its only column, {columns}, holds a question and its answer.",
             'Split them into two columns: {"question": ..., "answer": ...}',
         )
     if (name := find_column("prompt", samples)) is not None:

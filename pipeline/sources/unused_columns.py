@@ -170,10 +170,13 @@ def _described(name: str, pairs: Sequence[tuple[Row, Record]]) -> UnusedColumn:
     is_program = any(row["verifier"] == "code" for row, _ in filled)
     is_read = any(len(read_slots(value)) > 1 for _, value in filled) if is_called(LISTS) else False
     inner = _worked_answer(filled)
+    options = "options" if is_read else "options in a form that is not read"
+    if is_read and len(filled) < len(pairs):
+        options = "options of some rows: in a file of their own, these rows are read with them"
     looks = (
         (have_tests and is_program, "further tests", False),
         (have_tests, f"tests: data.verifier=code with data.columns.tests={name} judges by them", True),
-        (is_called(LISTS), "options" if is_read else "options in a form that is not read", True),
+        (is_called(LISTS), options, True),
         (is_called(PICTURES), "pictures, which no row carries", False),
         (is_called(FILES) and is_asked_for, "a file that questions speak of", True),
         (inner is not None, f"worked solutions: data.columns.solution={name}.{inner} checks golds by them", False),

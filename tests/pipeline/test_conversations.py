@@ -125,6 +125,7 @@ LOST: list[tuple[dict[str, Any], str]] = [
     ({"prompt": [USER], "images": [{"bytes": None, "path": "a.png"}]}, "pictures"),
     ({"prompt": "<image> How many?", "images": ["a.png"]}, "pictures"),
     ({"prompt": "How many?", "image": "a.png"}, "pictures"),
+    ({"prompt": "![figure](https://a.org/b.png)\n<img src='c.png'>"}, "pictures"),
     ({"prompt": "How many?", "image": '["a.png"]'}, "pictures"),
     ({"prompt": [{**USER, "images": ["a.png"]}]}, "pictures"),
     ({"prompt": parts(TEXT, {"type": "input_audio", "input_audio": {"data": "x"}})}, "media"),
