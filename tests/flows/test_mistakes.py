@@ -253,7 +253,7 @@ def test_a_value_of_set_is_understood_as_in_yaml(change: str, value: int | None)
         ("verifiers audit code --data tested.jsonl", "Its rows have tests, which `truegold testcases vet` checks."),
         ("export train.jsonl --format trl-dpo --out e", "this format needs the completions of a run"),
         ("export made/last --format trl --out e", "Runs in that folder: made/one."),
-        ("decide train.jsonl:1 keep", "Name the run: --run PATH."),
+        ("decide train.jsonl:1 keep", "A run elsewhere: --run PATH"),
         ("curate run.yaml --set profile.temperature=0", "all samples are equal at temperature 0"),
         ("curate run.yaml --engine prefct", "'prefct' is not one of 'prefect', 'local'"),
         ("curate table.xlsx", "table.xlsx is named as a workbook. Save its sheet as CSV UTF-8."),

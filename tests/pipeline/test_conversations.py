@@ -125,7 +125,6 @@ LOST: list[tuple[dict[str, Any], str]] = [
     ({"prompt": [USER], "images": [{"bytes": None, "path": "a.png"}]}, "pictures"),
     ({"prompt": "<image> How many?", "images": ["a.png"]}, "pictures"),
     ({"prompt": "How many?", "image": "a.png"}, "pictures"),
-    ({"prompt": "![figure](https://a.org/b.png)\n<img src='c.png'>"}, "pictures"),
     ({"prompt": "How many?", "image": '["a.png"]'}, "pictures"),
     ({"prompt": [{**USER, "images": ["a.png"]}]}, "pictures"),
     ({"prompt": parts(TEXT, {"type": "input_audio", "input_audio": {"data": "x"}})}, "media"),
@@ -212,6 +211,13 @@ def test_what_loses_nothing_is_kept_without_a_word(tmp_path: Path, record: dict[
     report, (row,) = read_file(write_lines(tmp_path, {**record, "gold": "7"}), tmp_path, notes)
     assert row["prompt"].split() == ["How", "many", "do", "I", "have?"]
     assert (report.counts, notes.notes) == ({}, [])
+
+
+def test_a_prompt_that_only_links_to_pictures_is_rejected_and_words_beside_them_are_kept(tmp_path: Path) -> None:
+    link = "![figure](https://a.org/b.png)"
+    assert reject_of(tmp_path, {"prompt": f"{link}\n<img src='c.png'>", "gold": "7"})["reason"] == "pictures"
+    _, (row,) = read_file(write_lines(tmp_path, {"prompt": f"{link} How many?", "gold": "7"}), tmp_path, Notes())
+    assert row["prompt"] == f"{link} How many?"
 
 
 @pytest.mark.parametrize("role", ["system", "assistant", "tool"])
