@@ -19,7 +19,7 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -468,12 +468,7 @@ def tables_of(
     tables. Raises InputError if there is no set, or more records are rejected than `bounds` allow.
     """
     if finished := finished_tables(data):
-        from truegold.pipeline.review.reviewed_run import describe_unapplied  # It imports this module.
-
         _refuse_columns(finished[0].parents[1], source)
-        with suppress(InputError):  # The files of decisions may have been moved; the rows are whole without them.
-            if (unapplied := describe_unapplied(data)) is not None:
-                progress.note(unapplied)
         return finished, Counter()
     files = _split_files(data) if data.is_dir() else [data]
     rejected: Counter[str] = Counter()

@@ -318,8 +318,11 @@ def describe_unapplied(run_dir: Path) -> str | None:
     facts = (load_record(run_dir / "settle") or {}).get("report", {}).get("facts", {})
     if DECISIONS not in facts:
         return None
-    run = ReviewedRun.open(run_dir)
-    if digest_decisions(run.decisions()) == facts[DECISIONS]:
+    try:
+        run = ReviewedRun.open(run_dir)
+        if digest_decisions(run.decisions()) == facts[DECISIONS]:
+            return None
+    except InputError:  # The files may have been moved. The rows are whole without them.
         return None
     return f"The decisions in {run.folder} are not applied to these rows yet. `{run.curate_command}` applies them."
 
