@@ -400,6 +400,12 @@ class ProfileConfig(VerdictConfig):
     second_opinion: OpinionConfig | None = None
     """A second verifier or a model for samples with unread answers. It does not change verdicts."""
 
+    @model_validator(mode="after")
+    def _samples_differ(self) -> Self:
+        if self.temperature == 0 and self.samples > 1:
+            raise ValueError("all samples are equal at temperature 0: set samples: 1, or the temperature of training")
+        return self
+
     @model_validator(mode="before")
     @classmethod
     def _few_samples_are_all_first(cls, values: Any) -> Any:
