@@ -47,6 +47,7 @@ from truegold.verifiers import InputError, Item, judges_solutions, resolve
 from truegold.verifiers.code.suite.row_tests import Unusable
 from truegold.verifiers.columns import MISSING, NAMES, find_column, json_safe, text_of
 from truegold.verifiers.gold import OTHER_GOLDS, all_golds
+from truegold.verifiers.row_kinds import are_tests
 from truegold.verifiers.user_code import did_you_mean
 
 BATCH_ROWS = 10_000
@@ -159,9 +160,12 @@ def read_golds(path: Path, gold_column: str | None, on_skipped: Callable[[str, s
 
 def missing_gold(samples: list[Mapping[str, Any]], location: str) -> InputError:
     """Return the error for a file that needs a gold column and has none."""
+    tested = any(are_tests(value) for values in samples for value in values.values())
+    tests = "Its rows have tests, which `truegold testcases vet` checks. " if tested else ""
     return InputError(
-        f"{location} has no gold column ({', '.join(NAMES['gold'])}); it has: {describe_columns(samples)}.",
-        "Name it: --gold-column COLUMN, or gold=COLUMN in Python",
+        f"{location} has no gold column, such as {' or '.join(NAMES['gold'][:3])}; it has: "
+        f"{describe_columns(samples)}.",
+        f"{tests}Name it: --gold-column COLUMN, or gold=COLUMN in Python",
     )
 
 

@@ -29,7 +29,7 @@ from truegold.flows.cli.doctor import doctor
 from truegold.flows.cli.file_commands import decontaminate, dedup, flag, rescore, verify
 from truegold.flows.cli.given_options import ONE_PATH, CarefulCommand
 from truegold.flows.cli.look_commands import clean, diff, explain, report, template
-from truegold.flows.cli.options import options_of, setting_of
+from truegold.flows.cli.options import describe_extra, describe_unknown, options_of
 from truegold.flows.cli.review_commands import decide, review
 from truegold.flows.cli.run_commands import PHASE_COMMANDS, demo, part, phase_command, plan, push, train
 from truegold.flows.cli.set_commands import export, gate, testcases_app
@@ -53,36 +53,51 @@ class PlainGroup(TyperGroup):
                 from truegold.pipeline.config.base import plain_words
 
                 error.message = plain_words(error.message)
-            if getattr(error, "option_name", "") == "--data" and {*PHASE_COMMANDS, "init", "look"} & set(sys.argv[1:2]):
-                error.message += f". The file is named alone: truegold {sys.argv[1]} FILE"
             if (asked := sys.argv[1:2]) and "No such command" in error.message and asked[0] in OTHER_NAMES:
                 error.message = f"No such command {asked[0]!r}. Type: truegold {OTHER_NAMES[asked[0]]}"
             group = getattr(self.commands.get("".join(asked)), "commands", {})
             if group and "No such command" in error.message and "Did you mean" not in error.message:
                 error.message += f" There are: {', '.join(f'truegold {asked[0]} {name}' for name in group)}"
-            setting = setting_of(str(getattr(error, "option_name", "")))
-            if setting and "No such option" in error.message and "--set" in self._options(ctx):
-                error.message += f". It is a setting here: --set {setting}=VALUE"
+            unknown = str(getattr(error, "option_name", "")) if "No such option" in error.message else ""
+            if unknown and asked and (here := describe_unknown(unknown, self._command(ctx), sys.argv[1:], self._all())):
+                error.message, error.possibilities = f"No such option: {unknown}. {here}", []
             option = next(iter(getattr(getattr(error, "param", None), "opts", ())), "")
             if option in ("--data", "--input") and (files := list(filter(os.path.isfile, sys.argv[2:]))):
                 error.message += f"The file is named by this option: {option} {files[0]}"
             if error.message.endswith(" is not readable."):
                 error.message += " Allow it: chmod u+r FILE"
-            if "unexpected extra argument" in error.message and "--run" in self._options(ctx):
+            is_extra = "unexpected extra argument" in error.message
+            if is_extra and "--set" in self._options(ctx) and (how := describe_extra(sys.argv[1:])) is not None:
+                error.message += f". {how}"
+            elif is_extra and "--run" in self._options(ctx):
                 error.message += f". The run is named by its option: truegold {sys.argv[1]} ... --run RUN"
-            elif "unexpected extra argument" in error.message and all(map(os.path.exists, sys.argv[2:4])):
+            elif is_extra and all(map(os.path.exists, sys.argv[2:4])):
                 error.message += f". {ONE_PATH}"
             raise
         except TruegoldError as error:
             options = self._options(ctx)
             error.message = with_options_of(options, error.message)
             error.hint = error.hint and with_options_of(options, error.hint)
+            if "does not exist" in error.message and "--set" in options:
+                error.hint = describe_extra(sys.argv[1:3]) or error.hint
             error.args = (error.message, error.hint)
             raise
 
-    def _options(self, ctx: Any) -> set[str]:
+    def _command(self, ctx: Any) -> Any:
         command = self.get_command(ctx, ctx.invoked_subcommand or "")
-        return options_of(getattr(command, "commands", {}).get((sys.argv[2:] or [""])[0], command))
+        return getattr(command, "commands", {}).get((sys.argv[2:] or [""])[0], command)
+
+    def _options(self, ctx: Any) -> set[str]:
+        return options_of(self._command(ctx))
+
+    def _all(self) -> dict[str, Any]:
+        """Return every command by its name, such as `testcases vet`."""
+        below = {
+            f"{name} {part}": each
+            for name, c in self.commands.items()
+            for part, each in getattr(c, "commands", {}).items()
+        }
+        return {**self.commands, **below}
 
 
 UsageError: Any = typer.BadParameter.__base__

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,13 +28,69 @@ def options_of(command: Any) -> set[str]:
     return {name for parameter in getattr(command, "params", ()) for name in parameter.opts}
 
 
-def setting_of(option: str) -> str | None:
-    """Return the setting for an option of the commands on one file, such as `data.columns.gold` for `--gold-column`."""
-    name = option.removeprefix("--")
-    if name.endswith("-column"):
-        return f"data.columns.{name.removesuffix('-column')}"
-    return f"data.{name}" if name in ("preset", "verifier", "limit") else None
+def describe_unknown(option: str, command: Any, words: Sequence[str], commands: Mapping[str, Any]) -> str | None:
+    """Return what an option of other commands or programs is called here, or None.
 
+    words: the command line after the name of the program. commands: all commands by name.
+    """
+    if command is None:  # The option stands before the command.
+        return None
+    options, name = options_of(command), f"{words[0]} {words[1]}" if words[0] in GROUPED else words[0]
+    alike = next((names for names in SAME_OPTIONS if option in names), ())
+    if (here := next((other for other in alike if other in options), None)) is not None:
+        return f"Here it is {here}"
+    arguments = [parameter.opts[0].upper() for parameter in command.params if not parameter.opts[0].startswith("-")]
+    if alike is DATA_OPTIONS and {*arguments} & {"DATA", "CONFIG"}:
+        return f"The file is named alone: truegold {name} FILE"
+    if option in ("--run", "--runs") and arguments and arguments[0].startswith("RUN"):
+        return f"The run is named alone: truegold {name} RUN"
+    is_setting = alike is not DATA_OPTIONS and "--set" in options
+    if is_setting and (settings := _settings_meant(option.lstrip("-").replace("-", "_"), words[0])):
+        return f"It is a setting here: --set {' or --set '.join(f'{setting}=VALUE' for setting in settings)}"
+    owners = [f"truegold {other}" for other, each in commands.items() if option in options_of(each)]
+    return f"It is an option of {', '.join(owners[:OWNERS_SHOWN])}" if owners else None
+
+
+def describe_extra(words: Sequence[str]) -> str | None:
+    """Return how a word such as `train.steps=5` is given with `--set`, or None if no word has this form."""
+    for word in words[1:]:
+        if (setting := re.fullmatch(r"\+{0,2}([A-Za-z_][\w.]*)=(.*)", word)) is not None:
+            meant = _settings_meant(setting[1], words[0])
+            if meant or "/" not in word:  # Folders may have names such as year=2026.
+                return f"Settings are given in the file, or by --set: --set {[*meant, setting[1]][0]}={setting[2]}"
+    return None
+
+
+def _settings_meant(name: str, command: str) -> list[str]:
+    from truegold.flows.config import RunConfig
+    from truegold.pipeline.config.base import settings_meant
+
+    section = "vet_tests" if command == "testcases" else command
+    settings = settings_meant(name, section, RunConfig)
+    has_sections = command not in ("testcases", "flag")  # These two set only their own section and the data.
+    return [setting for setting in settings if has_sections or setting.startswith((f"{section}.", "data."))]
+
+
+GROUPED = ("testcases", "verifiers")
+"""The commands with commands of their own."""
+OWNERS_SHOWN = 4
+"""The largest number of commands that are named for an option of theirs."""
+DATA_OPTIONS = ("--data", "--input", "--file", "--path", "--dataset", "--data-path", "--config")
+"""Names for the data file."""
+SAME_OPTIONS = (
+    DATA_OPTIONS,
+    ("--out", "--output", "--output-dir", "--out-dir", "--output-file", "--save-to", "-o"),
+    ("--deadline-s", "--timeout", "--seconds", "--request-s", "--cpu-s"),
+    ("--limit", "--max-rows", "--max-samples", "--num-samples", "--head", "-n"),
+    ("--workers", "--num-workers", "--num-proc", "--processes", "--jobs", "--cores", "-j"),
+    ("--prompt-column", "--question-column", "--problem-column", "--prompt-key", "--input-key"),
+    ("--gold-column", "--answer-column", "--label-column", "--target-column", "--answer-key", "--label-key"),
+    ("--response-column", "--completion-column", "--output-column", "--response-key"),
+    ("--gold", "--gold-response", "--answer"),
+    ("--against", "--benchmark", "--benchmarks", "--reference"),
+    ("--verifier", "--judge", "--reward-fn"),
+)
+"""Groups of options with the same meaning: names of commands here, and usual names of other programs."""
 
 OutFolder = Annotated[
     Path, typer.Option("--out", help="The folder to write to.", show_default=False, callback=_on_disk)

@@ -293,7 +293,8 @@ def runs_by_age() -> list[Path]:
     manifests = sorted(RUNS.glob("*/manifest.json"), key=lambda path: -path.stat().st_mtime)
     if not manifests:
         raise InputError(
-            "There is no run in `runs`.", "Curate first: truegold curate RUN.yaml. A run elsewhere: --run PATH"
+            f"There is no run in {RUNS.absolute()}.",
+            "Curate first: truegold curate RUN.yaml. A run elsewhere: --run PATH",
         )
     return [manifest.parent for manifest in manifests]
 

@@ -158,6 +158,7 @@ def _gate_each(data: list[Path], options: GateOptions, skip_others: bool) -> lis
                 continue
             with Terminal(errors).stage("gate") as terminal:
                 outcomes.append(run_gate(path, options, terminal))
+            _warn_of_unapplied(path)
         except InputError as error:
             outcomes.append(Gated(path, error=error))
         if len(data) > 1:
@@ -165,6 +166,13 @@ def _gate_each(data: list[Path], options: GateOptions, skip_others: bool) -> lis
         if len(data) > 1 or outcomes[-1].error is None:
             _print_outcome(outcomes[-1])
     return outcomes
+
+
+def _warn_of_unapplied(data: Path) -> None:
+    from truegold.pipeline.review.reviewed_run import describe_unapplied
+
+    if (unapplied := describe_unapplied(data)) is not None:
+        print_line(f"note: {unapplied}", errors)
 
 
 def _print_outcome(gated: Gated) -> None:
@@ -250,6 +258,7 @@ def export(
             written = conversion.convert(data, target, folder, terminal, source, system, choice, bounds)
         for line in written.lines(target):
             print_line(line)
+        _warn_of_unapplied(data)
         if check:
             _check(list(written.splits), target)
     if (url := place_url(out)) is not None:

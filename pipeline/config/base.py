@@ -10,8 +10,10 @@ about settings into one line for each mistake:
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from datetime import date
+from importlib.resources import files
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
@@ -52,6 +54,12 @@ NUMBERS = (int, float, int | None, float | None)
 """The types of settings that are numbers."""
 SETTINGS_SHOWN = 8
 """The largest number of settings that are proposed for an unknown one."""
+OTHER_NAMES: Mapping[str, Mapping[str, Any]] = tomllib.loads(
+    files("truegold.pipeline.config").joinpath("other_names.toml").read_text("utf-8")
+)
+"""The names of other trainers: `settings`, with their names for each of ours; and `none`, with what replaces them."""
+NO_SHARES = {"lr": "Usual learning rates are about 1e-6 in RL and 1e-5 in SFT", "betas": "", "discount": ""}
+"""Settings of at most 1 that are no shares, with advice for a larger value."""
 PLAIN_WORDS = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
@@ -104,6 +112,8 @@ class StageConfig(BaseModel):
     leading slash, it is relative to the whole configuration."""
     in_list: ClassVar[bool] = False
     """True for a section that is an element of a list."""
+    keys_are_roles: ClassVar[bool] = False
+    """True for a section that maps roles to the user's columns."""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -234,7 +244,7 @@ def _of_meant_members(problems: Sequence[Any], root: type[BaseModel]) -> list[An
     return [
         problem
         for path, problem in zip(paths, problems, strict=True)
-        if not (len(path) < len(problem["loc"]) and path in inside)
+        if not ((len(path) < len(problem["loc"]) or problem["type"] == "too_short") and path in inside)
         and not (path in valued and problem["type"].endswith("_type"))
     ]
 
@@ -244,7 +254,7 @@ def _explain_mistake(problem: Any, root: type[BaseModel]) -> str:
     typed, _ = _follow(path, root)
     field = ".".join(typed) or "(whole file)"
     if problem["type"] == "extra_forbidden":
-        return f"{field}: unknown setting{_explain_unknown(path, typed, root)}"
+        return f"{field}: unknown setting{_explain_unknown(path, typed, root, problem['input'])}"
     if problem["type"] == MOVED:
         new = str(problem["ctx"]["new"])
         return f"{field}: moved to {new[1:] if new.startswith('/') else '.'.join([*typed[:-1], new])}"
@@ -266,7 +276,7 @@ def _explain_mistake(problem: Any, root: type[BaseModel]) -> str:
     return f"{field}: {message}{_right_form(problem, path, root)}" if path else message
 
 
-def _explain_unknown(path: Sequence[str], typed: Sequence[str], root: type[BaseModel]) -> str:
+def _explain_unknown(path: Sequence[str], typed: Sequence[str], root: type[BaseModel], value: Any) -> str:
     """Return where an unknown setting belongs, or the settings that are known in its place."""
     name, sections = typed[-1], _follow(path[:-1], root)[1][:1]
     fields = [field for section in sections for field in section.model_fields]
@@ -279,12 +289,74 @@ def _explain_unknown(path: Sequence[str], typed: Sequence[str], root: type[BaseM
     if kinds and sections and (given_type := _type_of(sections[0])) is not None:
         others = dict.fromkeys(str(_type_of(kind)) for kind in kinds if not getattr(kind, "in_list", False))
         return f" of type {given_type}; it belongs to type {' and '.join(others)}{known}"
-    meant = _settings_named(name, sections, typed[:-1])
-    if not meant and (close := close_match(name, fields)) is not None:
+    above, close = typed[:-1], close_match(name, fields)
+    translated = [setting for leaf in _leaves(name, value) for setting in _translate(leaf, above, root)]
+    roles = [setting.rpartition(".")[2] for setting in translated if ".columns." in setting]
+    if sections and getattr(sections[0], "keys_are_roles", False) and (roles or close is None):
+        column = value.get("column", "COLUMN") if isinstance(value, dict) else value
+        return f"; the keys are roles{f': {roles[0]}: {_written(column)}' if roles else known}"
+    meant = [setting for setting in translated if setting.split(".")[: len(above)] == above]
+    named = _settings_named(name, sections, above)
+    if isinstance(value, dict):
+        meant = named or ([close] if close is not None else meant)
+    meant = meant or named
+    if not meant and close is not None:
         meant = [close]
+    if not meant and (advice := OTHER_NAMES["none"].get(name)) is not None:
+        return f"; {advice}"
     if not meant and len(typed) == 2:
         meant = _settings_named(name, [root], [], levels=1)
-    return f"; did you mean {' or '.join(meant)}?" if meant else known
+    meant = meant or translated or (_settings_called(name, above[:1], root) if len(above) == 2 else [])
+    return f"; did you mean {' or '.join(dict.fromkeys(meant))}?" if meant else known
+
+
+def _leaves(name: str, value: Any) -> list[str]:
+    """Return the name of a setting; of a section also the names of its settings."""
+    parts = value.items() if isinstance(value, dict) else ()
+    return [*(leaf for key, part in parts for leaf in _leaves(str(key), part)), name]
+
+
+def _translate(name: str, above: Sequence[str], root: type[BaseModel]) -> list[str]:
+    """Return the settings that other trainers call by this name, those nearest to the section `above`."""
+    called = name.rpartition(".")[2].replace("-", "_").lower()
+    start = ["sft" if step == "distill" else step for step in above]
+    paths = [setting.split(".") for setting, names in OTHER_NAMES["settings"].items() if called in names]
+    paths = [path for path in paths if _has(path, root)]
+    by_depth = ([path for path in paths if path[:depth] == start[:depth]] for depth in range(len(start), -1, -1))
+    nearest = [".".join(path) for path in next(filter(None, by_depth), [])]
+    return nearest if start == [*above] else [re.sub("^sft", "distill", setting) for setting in nearest]
+
+
+def _has(path: Sequence[str], root: type[BaseModel]) -> bool:
+    return any(path[-1] in section.model_fields for section in _follow(path[:-1], root)[1])
+
+
+def _settings_called(name: str, above: Sequence[str], root: type[BaseModel]) -> list[str]:
+    """Return the settings of this name in a section or its subsections."""
+    path = [*above, name]
+    return [".".join(path)] if _has(path, root) else _settings_named(name, _follow(above, root)[1], above)
+
+
+def settings_meant(name: str, section: str, root: type[BaseModel]) -> list[str]:
+    """Return the settings that are meant by a path or by a name alone; those of a section come first."""
+    *above, last = name.split(".")
+    if above and _has([*above, last], root):
+        return [name]
+    near = _settings_called(last, [section], root) if section in root.model_fields else []
+    anywhere = _settings_called(last, [], root)
+    meant = _translate(last, [section], root) or (anywhere if len(anywhere) == 1 else near or anywhere)
+    if f"{section}.{last}" in near:
+        meant = near
+    return [setting for setting in meant if _takes_a_value(setting.split("."), root)]
+
+
+def _takes_a_value(path: Sequence[str], root: type[BaseModel]) -> bool:
+    """Return True for a setting that is no section: a value, a list or the column of a role."""
+    above = [section for section in _follow(path[:-1], root)[1] if path[-1] in section.model_fields]
+    if any(getattr(section, "keys_are_roles", False) for section in above):
+        return True
+    kinds = [section.model_fields[path[-1]].annotation for section in above]
+    return not any(_models_in(kind) and "tuple[" not in str(kind) for kind in kinds)
 
 
 def _settings_named(name: str, sections: Sequence[type[BaseModel]], above: Sequence[str], levels: int = 9) -> list[str]:
@@ -320,6 +392,8 @@ def _right_form(problem: Any, path: Sequence[str], root: type[BaseModel]) -> str
         shown = '"..."' if isinstance(value, bool | dict | list) else f'"{value}"'
         name = "" if typed[-1].isdecimal() else f"{typed[-1]}: "
         form = f"A text that YAML reads as something else is put in quotes: {name}{shown}"
+    elif kind in ("less_than", "less_than_equal") and NO_SHARES.keys() & {*typed[-2:]}:
+        form = next(advice for name, advice in NO_SHARES.items() if name in typed[-2:])
     elif kind in ("less_than", "less_than_equal") and 1 in problem["ctx"].values() and 2 <= value <= 100:
         form = f"It is a share: {value:g} % is {value / 100:g}"
     elif kind in ("tuple_type", "list_type") and isinstance(value, str) and value:

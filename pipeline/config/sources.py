@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, Tag, model_validator
 
@@ -27,6 +27,8 @@ class ColumnSpec(StageConfig):
 
 class Columns(StageConfig):
     """The source's columns by role. The preset sets the columns that are not given."""
+
+    keys_are_roles: ClassVar[bool] = True
 
     prompt: ColumnSpec | None = None
     """The problem."""

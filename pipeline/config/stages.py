@@ -400,6 +400,12 @@ class ProfileConfig(VerdictConfig):
     second_opinion: OpinionConfig | None = None
     """A second verifier or a model for samples with unread answers. It does not change verdicts."""
 
+    @model_validator(mode="after")
+    def _samples_differ(self) -> Self:
+        if self.temperature == 0 and self.samples > 1:
+            raise ValueError("all samples are equal at temperature 0: set samples: 1, or the temperature of training")
+        return self
+
     @model_validator(mode="before")
     @classmethod
     def _few_samples_are_all_first(cls, values: Any) -> Any:
@@ -460,6 +466,8 @@ class MatchKind(StrEnum):
 
 class EvalColumns(StageConfig):
     """The columns of an evaluation set by role. Columns that are not given are guessed by their names."""
+
+    keys_are_roles: ClassVar[bool] = True
 
     prompt: str | None = None
     """The problem."""

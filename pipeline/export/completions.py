@@ -75,6 +75,11 @@ def read_completions(run_dir: Path, choice: CompletionChoice) -> RunCompletions:
     Raises InputError if the folder is not a run with completions, if the completions are turns of dialogues, or if the
     stages sampled from different prompts.
     """
+    if not (run_dir / "manifest.json").is_file():
+        raise InputError(
+            f"{run_dir} is not a run of truegold, and this format needs the completions of a run.",
+            "Name the folder of a run that has sampled some: truegold profile, truegold synth, truegold run.",
+        )
     stages = read_manifest(run_dir)
     origins = [origin for origin in choice.origins if origin in stages]
     tables = [(origin, path) for origin in origins for path in sorted(run_dir.glob(ORIGINS[origin]))]

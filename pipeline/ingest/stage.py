@@ -77,7 +77,7 @@ SOURCE_FACTS = "source_facts"
 """The name of the facts about sources in the stage's record."""
 
 
-@stage_function(version=12)
+@stage_function(version=13)
 def ingest(
     inputs: Mapping[str, Path],
     config: FileSource | HubSource | SeveralSources,
@@ -347,5 +347,8 @@ class _SourceIds:
         if not firsts:
             return {}
         later, earlier = min(firsts)
-        progress.note(f"{count} source id(s) stand for different rows; the first: rows {earlier} and {later}.")
+        progress.note(
+            f"{count} source id(s) stand for different rows; the first: rows {earlier} and {later}. "
+            "Samples cannot name such rows by it."
+        )
         return {"warn:duplicate_source_id": count}

@@ -24,6 +24,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from truegold.pipeline.config.base import plain_words
+from truegold.pipeline.running.disk import digest_json
 from truegold.verifiers import InputError
 
 DECISIONS = "decisions"
@@ -131,6 +132,11 @@ def load_decisions(*paths: Path) -> Decisions:
         if history:
             standing.setdefault(row_id, []).append(history[-1])
     return standing
+
+
+def digest_decisions(decisions: Decisions) -> str:
+    """Return a digest of the current decisions, by which `settle` tells whether they are applied."""
+    return digest_json({key: [made.model_dump(mode="json") for made in each] for key, each in decisions.items()})
 
 
 def load_notes(reviewer: str, *paths: Path) -> dict[str, str]:

@@ -34,6 +34,7 @@ from truegold.pipeline.review.decisions import (
     Decisions,
     append_decision,
     describe_problem,
+    digest_decisions,
     load_decisions,
     load_notes,
 )
@@ -45,6 +46,7 @@ from truegold.pipeline.review.gold_reading import (
     takes_gold,
     with_gold,
 )
+from truegold.pipeline.running.stage import load_record
 from truegold.pipeline.running.stage_table import DROPPING_STAGES
 from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAGS_FILE, FlagRecord
 from truegold.pipeline.tables.reasons import CONFLICTING_LABELS, SUSPICION_FILE
@@ -310,6 +312,20 @@ def _decision_paths(run_dir: Path) -> list[Path]:
             f"{missing[0]}, which {run_dir} was curated with, does not exist.", "Name its new place: --decisions FOLDER"
         )
     return paths
+
+
+def describe_unapplied(run_dir: Path) -> str | None:
+    """Return a sentence if a run has decisions that its rows do not show yet, with the command; else None."""
+    facts = (load_record(run_dir / "settle") or {}).get("report", {}).get("facts", {})
+    if DECISIONS not in facts:
+        return None
+    try:
+        run = ReviewedRun.open(run_dir)
+        if digest_decisions(run.decisions()) == facts[DECISIONS]:
+            return None
+    except InputError:  # The files may have been moved. The rows are whole without them.
+        return None
+    return f"The decisions in {run.folder} are not applied to these rows yet. `{run.curate_command}` applies them."
 
 
 @dataclass(frozen=True)

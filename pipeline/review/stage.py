@@ -23,6 +23,7 @@ each flag (`precision`), and the agreement of reviewers.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from itertools import chain
@@ -42,7 +43,7 @@ from truegold.pipeline.review.consensus import (
     WeighedReview,
     weigh_review,
 )
-from truegold.pipeline.review.decisions import DecisionKind, Decisions, load_decisions
+from truegold.pipeline.review.decisions import DECISIONS, DecisionKind, Decisions, digest_decisions, load_decisions
 from truegold.pipeline.review.gold_reading import changed_tests, is_unreadable, takes_gold, with_gold
 from truegold.pipeline.review.review_measures import FlagPrecision, label_checks, measure_agreement, measure_flags
 from truegold.pipeline.running.parts import Part, split_inputs, sum_reports
@@ -77,10 +78,11 @@ STALE_FILE = "stale_decisions.jsonl"
 STALE_SHOWN = 20
 """The maximum number of stale decisions whose ids the report lists."""
 
+_ROW_ID = re.compile("[0-9a-f]{20}")
 DECIDED_SCHEMA = pa.schema([ROW_SCHEMA.field(name) for name in KEY])
 
 
-@stage_function(version=9, judges="rows")
+@stage_function(version=10, judges="rows")
 def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Apply the decisions of reviewers, and hold back rows that still need a decision."""
     decisions = load_decisions(*(path for name, path in inputs.items() if name.startswith("decisions")))
@@ -106,10 +108,12 @@ def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, prog
     write_rows(out_dir / CHECKS_FILE, label_checks(decisions, review.agreed, flagged), CHECK_SCHEMA)
     stale = _write_stale(out_dir / STALE_FILE, review, decisions)
     if stale["count"]:
+        not_ids = [name for name in stale["ids"] if _ROW_ID.fullmatch(name) is None]
+        named = f" {not_ids[0]!r} is no row's id: `truegold explain ROW` prints it." if not_ids else ""
         progress.note(
             f"{stale['count']} decisions were not applied: {stale['gone']} about rows that are not in the data or were "
             f"dropped before, {stale['changed']} about rows that the data or a setting of `clean` has changed since "
-            f"(settle/{STALE_FILE})."
+            f"(settle/{STALE_FILE}).{named}"
         )
     heavy = held.heavy(HELD, total, _describe_row, cause_of_held)
     return sum_reports(
@@ -118,6 +122,7 @@ def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, prog
             **({LOSSES: heavy} if heavy else {}),
             "decided_ids": len({key[0] for key, standing in review.standings.items() if standing.current}),
             "stale_decisions": stale,
+            DECISIONS: digest_decisions(decisions),
             **({CONTRADICTED: contradicted} if (contradicted := list(review.contradicted.values())) else {}),
             "precision": [asdict(measured) for measured in precision],
             "tiers": tiers,

@@ -24,6 +24,7 @@ from typing import Any
 import orjson
 
 from truegold.pipeline.sources.columns import Column, compile_column, gold_spec, gold_texts
+from truegold.pipeline.sources.conversations import read_prompt
 from truegold.pipeline.tables.losses import Cause
 from truegold.pipeline.tables.reasons import GOLD_REASONS
 from truegold.pipeline.tables.rows import Row, problem_of
@@ -105,7 +106,7 @@ def cause_of_rejects(reason: str, samples: Samples, gold: str | None) -> Cause:
             "The record holds all values of a column together.",
             "Write a line for each record: df.to_json(FILE, orient='records', lines=True)",
         )
-    if reason == "missing_prompt" and (name := _filled(NAMES["prompt"], samples, text_of)) is not None:
+    if reason == "missing_prompt" and (name := _filled(NAMES["prompt"], samples, _asks)) is not None:
         return Cause(
             f"The questions of these rows stand in column {name!r}.",
             _set_column("prompt", name),
@@ -116,6 +117,10 @@ def cause_of_rejects(reason: str, samples: Samples, gold: str | None) -> Cause:
         texts = [text for values in samples for text in gold_texts(Column(name)(values))]
         return meant_verifier(texts, {CODE}) or Cause()
     return Cause()
+
+
+def _asks(value: Any) -> bool:
+    return text_of(read_prompt(value)[0]) is not None
 
 
 def _are_whole_columns(samples: Samples) -> bool:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from truegold.pipeline.running.disk import runs_in
 from truegold.verifiers.user_code import near_path
 
 
@@ -29,4 +30,6 @@ def _list_siblings(path: Path, is_data: Callable[[Path], bool]) -> str:
         return f"Nor does its folder; relative paths start at {Path.cwd()}.{hub if is_hub_name else ''}"
     names = sorted(other.name for other in path.parent.iterdir() if is_data(other))
     shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+    if not names and (runs := runs_in(path.parent)):
+        return f"Runs in that folder: {runs}."
     return f"Data files in that folder: {shown}." if names else f"There is no data file in {path.parent.absolute()}."

@@ -37,7 +37,7 @@ from truegold.verifiers.code.suite.row_tests import (
     read_tests_value,
 )
 from truegold.verifiers.columns import Samples, Values, text_of
-from truegold.verifiers.row_kinds import TESTS, are_tests, is_test_code, why_no_tests
+from truegold.verifiers.row_kinds import TESTS, are_tests, is_test_code, says_something, why_no_tests
 from truegold.verifiers.sandbox.local import PYTHON
 from truegold.verifiers.sandbox.toolchains import edition_name, is_known, language_name
 from truegold.verifiers.strict_json import parse_structure
@@ -154,8 +154,9 @@ def mbpp(columns: Set[str], samples: Samples) -> Layout | None:
         return None
 
     def derive(values: Values) -> Derived:
-        if not (tests := texts_of(values.get("test_list"))):
-            raise Unusable("missing_tests", "column 'test_list' is empty")
+        tests = texts_of(parse_structure(values.get("test_list")))
+        if not are_tests(tests):
+            raise Unusable("missing_tests", f"the column test_list {why_no_tests(tests)}")
         setup = texts_of(values.get("test_imports")) + texts_of(values.get("test_setup_code"))
         if prompt := text_of(read_prompt(values.get(text.column))[0]):
             prompt = f"{prompt}\n\nYour code should pass this test:\n\n{tests[0]}"
@@ -259,7 +260,9 @@ def program_layout(prompt: str, tests: str, stories: StoryColumns, samples: Samp
     def derive(values: Values) -> Derived:
         value = _paired(values) if tests == _PAIR[0] else column(values)
         if not holds_tests(tests, values):
-            raise Unusable("mixed_source", f"the column {tests} {why_no_tests(column(values))}")
+            is_empty = not says_something(parse_structure(column(values)))
+            reason = "missing_tests" if is_empty else "mixed_source"
+            raise Unusable(reason, f"the column {tests} {why_no_tests(column(values))}")
         solution = solution_of(values, *(name for name in _SOLUTIONS if name not in (prompt, tests)))
         arguments = read_tests_value(values, value, tests, function_name(values), solution)
         arguments = _with_settings(arguments, values, solution)

@@ -57,7 +57,7 @@ from truegold.verifiers.answers.choice_arguments import choice_arguments
 from truegold.verifiers.answers.gold_types import gold_note
 from truegold.verifiers.choice_rows import LETTER
 from truegold.verifiers.code.suite.row_tests import Unusable
-from truegold.verifiers.columns import NAMES, Samples, Values, spelled, text_of
+from truegold.verifiers.columns import NAMES, Samples, Values, find_column, spelled, text_of
 from truegold.verifiers.decimal_commas import MIN_SIGNS, CommaUse, comma_use, may_be_otherwise, with_points
 from truegold.verifiers.row_kinds import are_tests
 
@@ -154,10 +154,7 @@ def propose(source: FileSource) -> Proposal:
         if (columns := columns_by_texts(samples)) is None:
             if not isinstance(error, UnusualNamesError):
                 raise
-            raise InputError(
-                f"{location}: no column of problems, or none of answers, is found by names or texts.",
-                f"Its columns: {describe_columns(samples)}. Name them: --prompt-column COLUMN --gold-column COLUMN",
-            ) from None
+            raise _no_columns(location, samples) from None
         if columns.prompt is not None and _is_sentence(columns.prompt.column):
             raise InputError(
                 f"{location}: its first line, which should name the columns, is a record: {describe_columns(samples)}.",
@@ -250,6 +247,25 @@ def _build(source: FileSource, layout: Layout, records: Sequence[Record], reject
     return rows
 
 
+def _no_columns(location: str, samples: Samples) -> InputError:
+    columns = describe_columns(samples)
+    texts = [text for values in samples for value in values.values() if (text := text_of(value)) is not None]
+    if len({name for values in samples for name in values}) == 1 and all(map(_ANSWER_MARK.search, texts)):
+        return InputError(
+            f"{location}: each text of its only column, {columns}, holds a question and its answer.",
+            'Split them into two columns: {"question": ..., "answer": ...}',
+        )
+    if (name := find_column("prompt", samples)) is not None:
+        return InputError(
+            f"{location}: the problems are in {name!r}, and no column of answers is found by names or texts.",
+            f"Its columns: {columns}. Name the answers: --gold-column COLUMN",
+        )
+    return InputError(
+        f"{location}: no column of problems, or none of answers, is found by names or texts.",
+        f"Its columns: {columns}. Name them: --prompt-column COLUMN --gold-column COLUMN",
+    )
+
+
 def columns_by_texts(samples: Samples) -> Columns | None:
     """Return the roles of columns by their texts alone. Return None without a column of problems or of answers."""
     names = dict.fromkeys(name for values in samples for name in values)
@@ -327,6 +343,8 @@ def _is_called_id(name: str) -> bool:
     return any(map(_ID_NAME.fullmatch, (plain, plain.lower())))
 
 
+_ANSWER_MARK = re.compile(r"\n\W*(?:final )?(?:answer|solution|response|output)\W{0,4}:", re.IGNORECASE)
+"""The mark of the answer in a text that also has the question: "### Answer: 18"."""
 _PROGRAM = re.compile(r"^\s*(?:def|class) \w+[^\n]*:|^(?:from|import) \w+", re.MULTILINE)
 """A line of a Python program."""
 

@@ -56,6 +56,7 @@ from truegold.pipeline.sources.conversations import (
     AskedConversation,
     context_text,
     is_unread_conversation,
+    messages_of,
     read_conversation,
 )
 from truegold.pipeline.sources.presets_code import solution_of
@@ -195,6 +196,8 @@ def read_split(value: Any) -> str | None:
     return SPLIT_WORDS.get("".join(words)) or SPLIT_WORDS.get(words[0])
 
 
+_ONLY_PICTURES = re.compile(r"\s*(?:(?:!\[[^\]]*\]\([^)]*\)|<img\b[^>]*>)\s*)+")
+"""A text of Markdown or HTML that only shows pictures."""
 _JOINTS = re.compile(r"[\s_.-]+")
 """Characters between the words of a split: `test_sft`."""
 
@@ -350,7 +353,7 @@ class RowBuilder:
         arguments = {**derived.verifier_args, **self._own_arguments(values, verifier, named)}
         beside = None
         if (column := columns.get("tests")) is not None:
-            if (tests := column(values)) in (None, MISSING, "", [], {}):
+            if _is_no_test(tests := column(values)):
                 raise Unusable("missing_tests", _describe_absence(column.name, tests))
             arguments["tests"] = parse_structure(tests)
         elif verifier == "code" and layout.domain != "code":
@@ -400,7 +403,11 @@ class RowBuilder:
         if is_unread_conversation(content):
             raise Unusable("prompt_not_text", f"column {column.name!r} holds messages that are neither JSON nor Python")
         if (text := text_of(content)) is None:
-            raise Unusable("missing_prompt", _describe_absence(column.name, column(values)))
+            is_chat = bool(messages_of(column(values)))
+            what = f"column {column.name!r} has no user message with text" if is_chat else None
+            raise Unusable("missing_prompt", what or _describe_absence(column.name, column(values)))
+        if _ONLY_PICTURES.fullmatch(text) is not None:
+            raise Unusable("pictures", f"column {column.name!r} has only a link to a picture")
         if column.extract is not None and (text := column.extract(text)) is None:
             raise Unusable("prompt_not_found", f"the extract of column {column.name!r} finds nothing")
         return text
@@ -554,6 +561,8 @@ class RowWarnings:
     """The number of rows with an unknown split."""
     first_split: str = ""
     """The first unknown split."""
+    meant_split: str = ""
+    """A hint if the first unknown split is nearly the name of one."""
 
     def add_lost(self, reasons: Iterable[str]) -> None:
         """Count a row that was cut to its last user message."""
@@ -562,7 +571,9 @@ class RowWarnings:
 
     def add_split(self, value: object, row_number: int) -> None:
         """Count a row with an unknown split."""
-        self.first_split = self.first_split or f"{value!r:.40} (number {row_number})"
+        if not self.first_split:
+            self.first_split = f"{value!r:.40} (number {row_number})"
+            self.meant_split = f" {hint}" if (hint := did_you_mean(str(value), SPLIT_WORDS)) else ""
         self.unknown_splits += 1
 
     def counts(self) -> dict[str, int]:
@@ -579,7 +590,7 @@ class RowWarnings:
         if self.unknown_splits:
             lines.append(
                 f"{self.unknown_splits:,} row(s) have an unknown split, the first {self.first_split}; "
-                "it stays in their meta."
+                f"it stays in their meta, and they are training rows.{self.meant_split}"
             )
         return lines
 

@@ -11,7 +11,7 @@ columns are stored in `meta`. A dry run lists all of them. `ingest` lists those 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +58,8 @@ TEXTS = (
 FILES = ("file_name", "file_path", "file", "files", "attachment", "attachments")
 _SPEAKS_OF_FILE = re.compile(r"\b(?:attach(?:ed|ment)|spreadsheet|(?:this|the) file)\b|附件", re.IGNORECASE)
 """Words of a question about an attached file."""
+_HASHED = re.compile(r"\S\s+####\s*\S+\s*$")
+"""The end of a worked solution of GSM8K."""
 MEASURES = ("difficulty", "level", "grade", "rating", "pass_rate", "solve_rate", "llama8b_solve_rate", "score")
 """Columns of measures of difficulty or quality."""
 _RESPONSES = (*NAMES["response"], *NAMES["solution"], "generated_solution", "cot", "chain_of_thought", "reasoning")
@@ -143,6 +145,15 @@ def _are_solutions(filled: Sequence[tuple[Row, Any]]) -> bool:
     return are_solutions(texts)
 
 
+def _worked_answer(filled: Sequence[tuple[Row, Any]]) -> str | None:
+    """Return the part of a struct that has GSM8K's worked solutions, such as verl's `extra_info.answer`, or None."""
+    structs = [value for _, value in filled if isinstance(value, Mapping)]
+    for name in dict.fromkeys(name for struct in structs for name in struct):
+        if all(_HASHED.search(str(struct.get(name))) for struct in structs):
+            return str(name)
+    return None
+
+
 def _described(name: str, pairs: Sequence[tuple[Row, Record]]) -> UnusedColumn:
     filled = _values(name, pairs)
     most = len(filled) / 2
@@ -159,12 +170,17 @@ def _described(name: str, pairs: Sequence[tuple[Row, Record]]) -> UnusedColumn:
     have_tests = sum(are_tests(value) for _, value in filled) > most
     is_program = any(row["verifier"] == "code" for row, _ in filled)
     is_read = any(len(read_slots(value)) > 1 for _, value in filled) if is_called(LISTS) else False
+    inner = _worked_answer(filled)
+    options = "options" if is_read else "options in a form that is not read"
+    if is_read and len(filled) < len(pairs):
+        options = "options of some rows: in a file of their own, these rows are read with them"
     looks = (
         (have_tests and is_program, "further tests", False),
         (have_tests, f"tests: data.verifier=code with data.columns.tests={name} judges by them", True),
-        (is_called(LISTS), "options" if is_read else "options in a form that is not read", True),
+        (is_called(LISTS), options, True),
         (is_called(PICTURES), "pictures, which no row carries", False),
         (is_called(FILES) and is_asked_for, "a file that questions speak of", True),
+        (inner is not None, f"worked solutions: data.columns.solution={name}.{inner} checks golds by them", False),
         (with_gold > most and not is_response, f"has the gold among others: data.columns.golds={name}", False),
         (is_called((*NAMES["gold"], *GOLDS_COLUMNS)), f"other answers? data.columns.other_golds={name}", False),
         (is_called(MEASURES), "a measure", False),

@@ -456,7 +456,7 @@ def read_samples(file: SampleFile, counts: Counter[str]) -> Iterator[Sample]:
             continue
         values = record.values
         if not checked:
-            _check_columns(values, f"{opened.location}, {opened.unit} {record.row_number}")
+            _check_columns(values, f"{opened.location}, {opened.unit} {record.row_number}", file)
             checked = True
         item_id = _first_text(values, ID_COLUMNS)
         if item_id is None:
@@ -482,7 +482,7 @@ def _step(value: Any, of_file: int | None) -> int | None:
     return value if is_step else of_file
 
 
-def _check_columns(values: Mapping[str, Any], location: str) -> None:
+def _check_columns(values: Mapping[str, Any], location: str, file: SampleFile) -> None:
     required = {"id": ID_COLUMNS, "answer or response": (*ANSWER_COLUMNS, *RESPONSE_COLUMNS)}
     missing = [content for content, names in required.items() if not set(names) & values.keys()]
     if missing:
@@ -490,6 +490,12 @@ def _check_columns(values: Mapping[str, Any], location: str) -> None:
             f"{location}: a sample needs the columns {' and '.join(missing)}; it has {', '.join(map(str, values))}.",
             'Each row is one sample: {"id": ..., "system": ..., "answer": ...}, with response instead of answer where '
             "the answer has not been extracted.",
+        )
+    by_a_model = {"score", *SYSTEM_COLUMNS, *RESPONSE_COLUMNS, STEP_COLUMN}
+    if file.system is None and not by_a_model & values.keys() and set(NAMES["prompt"]) & values.keys():
+        raise InputError(
+            f"{location}: this is a row of data, and its answer may be gold: it names no system and no response.",
+            f"If a model gave the answers, name it: --samples MODEL={file.path}",
         )
 
 

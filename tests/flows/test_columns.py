@@ -90,7 +90,10 @@ def test_decontaminate_reads_them(project: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("verify", "--input", "no_gold.jsonl", "--output", "v.parquet"), "has no gold column (gold, ground_truth,"),
+        (
+            ("verify", "--input", "no_gold.jsonl", "--output", "v.parquet"),
+            "has no gold column, such as gold or ground_truth",
+        ),
         (
             ("verify", "--input", "empty_gold.jsonl", "--output", "v.parquet"),
             "no row has a gold answer in column 'gold'",

@@ -78,9 +78,12 @@ def test_a_word_is_acted_on_by_the_next_curation_and_named_by_diff(truegold, pro
     assert truegold("decide", "train.jsonl:11", "drop", "--reviewer", "bob")[0] == 0
     code, told = truegold("decide", PROBLEM_ID, "fix=4", "--reviewer", "ann")
     assert (code, "read as 4" in told) == (0, True)
+    export = ("export", str(run_dir), "--format", "trl", "--out")
+    assert "applies them." in truegold(*export, "early")[1]
     code, told = truegold("curate", "run.yaml", "--engine", "local")
     assert code == 0
     assert "ingest        from the cache" in told
+    assert "not applied" not in truegold(*export, "late")[1]
     reasons = ledger(run_dir)
     assert reasons[YES_NO_ID] == (
         "reviewer_keep",

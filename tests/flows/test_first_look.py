@@ -199,6 +199,9 @@ def test_a_column_called_answer_in_other_languages_is_gold(name: str) -> None:
         ("init nothing.jsonl", "nothing.jsonl does not exist"),
         ("init mine.yaml", "The data come first: truegold init DATA mine.yaml"),
         ("init numbers.csv", "Its columns: x, y. Name them: --prompt-column COLUMN --gold-column COLUMN"),
+        ("look asked.jsonl", "the problems are in 'question', and no column of answers is found"),
+        ("look joined.jsonl", 'Split them into two columns: {"question": ..., "answer": ...}'),
+        ("look system.jsonl", "missing_prompt: column 'prompt' has no user message with text.\n"),
         ("init names.jsonl --gold-column nam", "has no column 'nam'"),
         ("init names.jsonl --verifier maths", "Did you mean 'math'?"),
         ("init prose.jsonl", "rejected  of the first 12 records: 12 gold_is_prose"),
@@ -210,6 +213,10 @@ def test_what_cannot_be_read_is_said(arguments: str, line: str, tmp_path: Path) 
     names(tmp_path)
     (tmp_path / "numbers.csv").write_text("x,y\n1,2\n3,4\n")
     (tmp_path / "noise.jsonl").write_text("a\nb\nc\n")
+    write_lines(tmp_path / "asked.jsonl", [{"question": f"What is {a} plus 4, in dozens?"} for a, _ in SUMS])
+    write_lines(tmp_path / "joined.jsonl", [{"text": f"### Question: {a} + 4?\n### Answer: {b}"} for a, b in SUMS])
+    system = [{"role": "system", "content": "Be good."}]
+    write_lines(tmp_path / "system.jsonl", [{"prompt": system, "answer": b} for _, b in SUMS])
     (tmp_path / "header.csv").write_text("question,answer\n")
     prose = "We add the first to the second, and then it follows that the sum is even"
     write_lines(tmp_path / "prose.jsonl", [{"question": f"Why is {a} even?", "answer": prose} for a, _ in SUMS])

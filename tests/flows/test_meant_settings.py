@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from command_line import run_command
 
-from truegold.flows.config import load_config
+from truegold.flows.config import RunConfig, load_config
 from truegold.flows.plan import plan
+from truegold.pipeline.config.base import OTHER_NAMES, settings_meant
 from truegold.pipeline.running.stage_table import Phase
 from truegold.verifiers import ConfigError, TruegoldError
 
@@ -41,6 +42,13 @@ def mistakes(*changes: str) -> str:
         ("seed=abc", "seed: unknown setting; did you mean vet_tests.seed or sft.seed or profile.seed or"),
         ("lr=1", "did you mean sft.optimizer.lr or distill.optimizer.lr or train.optimizer.lr?"),
         ("train.lr=1", "train.lr: unknown setting; did you mean train.optimizer.lr?"),
+        ("train.objective.lr=1", "train.objective.lr: unknown setting; did you mean train.optimizer.lr?"),
+        ("train.optimizer.lr=5", "must be at most 1 (given: 5). Usual learning rates are about 1e-6 in RL and 1e-5 in"),
+        ("data.columns.question=q", "data.columns.question: unknown setting; the keys are roles: prompt: q"),
+        ("data.columns={answer: {column: a}}", "columns.answer: unknown setting; the keys are roles: gold: a"),
+        ("data.columns={answer: {extract: boxed}}", "the keys are roles: gold: COLUMN"),
+        ("columns.question=q", "columns: unknown setting; did you mean data.columns?"),
+        ("data.columns.foo=a", "data.columns.foo: unknown setting; the keys are roles; known: gold, golds, id,"),
         ("url=http://x", "url: unknown setting; did you mean engine.url?"),
         ("chat={prompt}", "chat.prompt: unknown setting; known: system, use_template, user"),
         ("data.limit=true", "data.limit: must be a whole number (given: 'true')"),
@@ -78,6 +86,43 @@ def mistakes(*changes: str) -> str:
 )
 def test_a_wrong_setting_is_answered_with_what_was_meant(change: str, line: str) -> None:
     assert line in mistakes(change)
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ("learning_rate=1", "did you mean train.optimizer.lr or sft.optimizer.lr?"),
+        ("train.learning_rate=1", "did you mean train.optimizer.lr?"),
+        ("distill.learning_rate=1", "did you mean distill.optimizer.lr?"),
+        ("train.num_generations=8", "did you mean train.group_size?"),
+        ("train.objective.kl_coef=0.1", "did you mean train.objective.kl.weight?"),
+        ("train.beta=0.1", "did you mean train.objective.kl.weight?"),
+        ("train.optimizer.beta=0.1", "did you mean betas?"),
+        ("profile.n=16", "profile.n: unknown setting; did you mean profile.samples?"),
+        ("sft.num_train_epochs=3", "did you mean sft.epochs?"),
+        ("train.epsilon=0.2", "did you mean train.objective.clip.low or train.objective.clip.high?"),
+        ("train.max_prompt_length=512", "did you mean engine.max_model_len?"),
+        ("train.logging_steps=1", "train.logging_steps: unknown setting; every step is logged in metrics.jsonl"),
+        ("trainer.total-epochs=3", "trainer: unknown setting; did you mean train?"),
+        ("algorithm.adv_estimator=grpo", "did you mean train.objective.advantage"),
+        ("actor_rollout_ref={rollout: {n: 8}}", "did you mean train.group_size or profile.samples?"),
+    ],
+)
+def test_a_name_of_another_trainer_is_answered_with_the_setting_here(change: str, line: str) -> None:
+    assert line in mistakes(change)
+
+
+def test_an_unknown_role_of_an_evaluation_set_is_its_only_mistake() -> None:
+    told = mistakes("decontaminate={against: [{set: math500, columns: {question: q}}]}")
+    assert told.endswith(
+        "1 mistake\n  decontaminate.against.0.columns.question: unknown setting; the keys are roles: prompt: q"
+    )
+
+
+def test_names_of_other_trainers_stand_for_settings_that_exist() -> None:
+    assert [name for name in OTHER_NAMES["settings"] if settings_meant(name, "", RunConfig) != [name]] == []
+    own = {name.rpartition(".")[2] for name in OTHER_NAMES["settings"]}
+    assert not own & {*OTHER_NAMES["none"]}
 
 
 def test_a_number_below_its_limit_is_told_once() -> None:

@@ -37,6 +37,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "run.yaml").write_text("data: {path: train.jsonl}\n")
     (tmp_path / "file").write_text("")
     (tmp_path / "empty.jsonl").write_text("")
+    (tmp_path / "gold.jsonl").write_text('{"id": 1, "question": "2+2?", "answer": "4"}\n')
+    (tmp_path / "tested.jsonl").write_text('{"text": "Add.", "code": "", "test_list": ["assert add(1, 2) == 3"]}\n')
     (tmp_path / "blank.jsonl").write_text("\n\n")
     (tmp_path / "broken.jsonl").write_text('{"question": "Wh')
     (tmp_path / "zeros.jsonl").write_bytes(bytes(40))
@@ -247,6 +249,12 @@ def test_a_value_of_set_is_understood_as_in_yaml(change: str, value: int | None)
         ("run --data train.jsonl", "The file is named alone: truegold run FILE"),
         ("curate run.yaml --max-held 2", "must be at most 1"),
         ("curate run.yaml --max-held ten", "must be a number"),
+        ("flag --data train.jsonl --samples gold.jsonl --out f", "name it: --samples MODEL=gold.jsonl"),
+        ("verifiers audit code --data tested.jsonl", "Its rows have tests, which `truegold testcases vet` checks."),
+        ("export train.jsonl --format trl-dpo --out e", "this format needs the completions of a run"),
+        ("export made/last --format trl --out e", "Runs in that folder: made/one."),
+        ("decide train.jsonl:1 keep", "A run elsewhere: --run PATH"),
+        ("curate run.yaml --set profile.temperature=0", "all samples are equal at temperature 0"),
         ("curate run.yaml --engine prefct", "'prefct' is not one of 'prefect', 'local'"),
         ("curate table.xlsx", "table.xlsx is named as a workbook. Save its sheet as CSV UTF-8."),
         ("curate rows.txt", "rows.txt: its name does not show its format. End it in .jsonl,"),
@@ -254,6 +262,18 @@ def test_a_value_of_set_is_understood_as_in_yaml(change: str, value: int | None)
         ("curate list.yaml", "list.yaml holds a list, not settings by name"),
         ("curate run.yaml --gold-column answer", "It is a setting here: --set data.columns.gold=VALUE"),
         ("flag --data train.jsonl --out f --prompt-column q", "is a setting here: --set data.columns.prompt=VALUE"),
+        ("curate train.jsonl --lr 1", "--set train.optimizer.lr=VALUE"),
+        ("train train.jsonl --num_train_epochs 3", "It is a setting here: --set train.steps=VALUE"),
+        ("train train.jsonl --seed 3", "No such option: --seed. It is a setting here: --set train.seed=VALUE"),
+        ("testcases vet train.jsonl --workers 2", "It is a setting here: --set vet_tests.workers=VALUE"),
+        ("curate train.jsonl data.limit=5", "Settings are given in the file, or by --set: --set data.limit=5"),
+        ("train train.jsonl trainer.total_epochs=5", "or by --set: --set train.steps=5"),
+        ("--data train.jsonl look", "No such option: --data"),
+        ("curate data.limit=5", "Settings are given in the file, or by --set: --set data.limit=5"),
+        ("verify --data train.jsonl --out v", "No such option: --data. Here it is --input"),
+        ("export --input train.jsonl", "The file is named alone: truegold export FILE"),
+        ("report --run runs/a", "The run is named alone: truegold report RUN"),
+        ("dedup --data train.jsonl --workers 3", "It is an option of truegold part, truegold verify, truegold rescore"),
         ("curate run.yaml --limit 3", "It is a setting here: --set data.limit=VALUE"),
         ("verify --input train.jsonl --output v.parquet --max-timeouts 5", "'--max-timeouts': must be at most 1"),
         ("verify --input train.jsonl --output v.parquet --max-timeouts -3", "'--max-timeouts': must be at least 0"),
@@ -272,6 +292,9 @@ def test_a_wrong_command_line_is_told_in_plain_words(
     (project / "rows.txt").write_text('{"question": "a"}\n{"question": "b"}\n')
     (project / "packed.bin").write_bytes(bytes([0, 0, 0, 7, 1, 2, 3, 200]) * 200)
     (project / "list.yaml").write_text("- a\n")
+    (project / "made" / "one").mkdir(parents=True)
+    for name in ("config.resolved.json", "manifest.json"):
+        (project / "made" / "one" / name).write_text("{}")
     assert run(monkeypatch, *arguments.split()) in (2, 3, 4)
     told = " ".join(capsys.readouterr().err.replace("\u2502", " ").split())
     assert line in told

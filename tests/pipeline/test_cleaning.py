@@ -104,6 +104,7 @@ ASKED = "What is the value of x + 3?"
     [
         f"{ASKED} Please reason step by step, and put your final answer within \\boxed{{}}.",
         f"{ASKED} Let's think step by step and output the final answer within \\boxed{{}}.",
+        f'{ASKED} Let\'s think step by step and output the final answer after "####".',
         f"{ASKED}\nPut your final answer in $\\boxed{{}}$.",
         f"{ASKED}\nYour final answer should be given in \\boxed{{answer}}.",
         f"Answer the following question: {ASKED}",

@@ -213,6 +213,13 @@ def test_what_loses_nothing_is_kept_without_a_word(tmp_path: Path, record: dict[
     assert (report.counts, notes.notes) == ({}, [])
 
 
+def test_a_prompt_that_only_links_to_pictures_is_rejected_and_words_beside_them_are_kept(tmp_path: Path) -> None:
+    link = "![figure](https://a.org/b.png)"
+    assert reject_of(tmp_path, {"prompt": f"{link}\n<img src='c.png'>", "gold": "7"})["reason"] == "pictures"
+    _, (row,) = read_file(write_lines(tmp_path, {"prompt": f"{link} How many?", "gold": "7"}), tmp_path, Notes())
+    assert row["prompt"] == f"{link} How many?"
+
+
 @pytest.mark.parametrize("role", ["system", "assistant", "tool"])
 def test_a_conversation_in_which_nobody_asks_has_no_prompt(tmp_path: Path, role: str) -> None:
     record = {"prompt": [{"role": role, "content": "24 * 5 = 120"}], "gold": "7"}

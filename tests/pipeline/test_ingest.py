@@ -206,7 +206,9 @@ def test_source_ids_are_kept_and_double_ones_noted(tmp_path):
     report, rows = run(tmp_path, data, columns={"id": "id"}, progress=progress)
     assert [json.loads(row["meta"]) for row in rows[:2]] == [{"source_id": "q0"}, {"source_id": "q1"}]
     assert report.counts["warn:duplicate_source_id"] == 1
-    assert progress.notes == ["1 source id(s) stand for different rows; the first: rows 1 and 4."]
+    assert progress.notes == [
+        "1 source id(s) stand for different rows; the first: rows 1 and 4. Samples cannot name such rows by it."
+    ]
 
 
 def test_a_file_in_which_nothing_can_be_used_is_an_error_that_shows_the_first_line(tmp_path):

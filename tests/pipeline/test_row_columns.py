@@ -150,7 +150,10 @@ def test_words_that_are_no_split_stay_in_meta_and_are_said_once(tmp_path: Path) 
     assert [row["split"] for row in rows] == ["train"] * 6 + ["heldout"]
     assert [json.loads(row["meta"]) for row in rows] == [*({"split": word} for word in words[:-1]), {}]
     assert report.counts == {"warn:unknown_split": 6}
-    assert notes.notes == ["6 row(s) have an unknown split, the first 'fold_1' (number 1); it stays in their meta."]
+    assert notes.notes == [
+        "6 row(s) have an unknown split, the first 'fold_1' (number 1); it stays in their meta, and they are "
+        "training rows."
+    ]
 
 
 def test_a_share_is_set_aside_of_training_rows_too(tmp_path: Path) -> None:

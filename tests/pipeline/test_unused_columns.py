@@ -69,6 +69,21 @@ def test_options_that_a_named_gold_leaves_aside_are_named(tmp_path: Path) -> Non
     assert notes.notes == ["train.jsonl: columns that are not used: choices (options)"]
 
 
+def test_options_of_some_rows_and_solutions_in_a_struct_are_named_with_their_use(tmp_path: Path) -> None:
+    notes = Notes()
+    pick = {"question": "Pick: which is red?", "choices": ["rose", "sky"], "answer": "A"}
+    tests = {
+        "question": "Write add.",
+        "answer": "",
+        "test_list": ["assert add(1, 2) == 3"],
+        "code": "def add(a, b): ...",
+    }
+    read_file(write_lines(tmp_path, RECORD, pick, tests), tmp_path, notes)
+    assert "options of some rows: in a file of their own, these rows are read with them" in notes.notes[0]
+    steps = {"index": 3, "answer": f"We add them: 2+2 = 4\n#### {RECORD['answer']}"}
+    assert "data.columns.solution=extra_info.answer" in unused(tmp_path, {**RECORD, "extra_info": steps})
+
+
 def test_files_that_questions_speak_of_are_noted(tmp_path: Path) -> None:
     notes = Notes()
     asked = {"question": "What is the total in the attached sheet?", "answer": "5", "file_name": "a.xlsx"}

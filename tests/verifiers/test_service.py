@@ -96,7 +96,7 @@ def test_a_wrong_request_is_refused_with_what_is_wrong(client: Any, body: bytes,
     [
         ("/verify", {"response": "5", "gld": "5"}, "no field 'gld'. Did you mean 'gold'?"),
         ("/verify", {"responses": [], "deadline": 3}, "no field 'deadline'. Did you mean 'deadline_s'?"),
-        ("/verify", {"responses": [], "gold": "5"}, "There are: responses, deadline_s."),
+        ("/verify", {"responses": [], "gold": "7"}, "with `responses`, gold belongs in each of them"),
         ("/verify", {"responses": [{"response": "5", "golds": ["5"]}]}, "response 1: there is no field 'golds'."),
         ("/verify", {"response": "5", "gold": "5", "verifier": "mth"}, "Did you mean 'math'? It has choice, code,"),
         ("/verify", {"response": "5", "verifier_args": "{x"}, "verifier_args is not JSON"),

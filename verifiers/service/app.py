@@ -331,6 +331,8 @@ async def _body(request: Request, settings: Settings) -> bytes:
 async def _verify(desk: Desk, body: Mapping[str, Any], allowance: Allowance) -> dict[str, Any]:
     several = body.get("responses")
     entries = [body] if several is None else several
+    if several is not None and (moved := [name for name in ENTRY if name in body and name not in SEVERAL]):
+        raise programs.BadRequest(f'with `responses`, {moved[0]} belongs in each of them: [{{"response": ..., ...}}]')
     programs.check_fields(body, SINGLE if several is None else SEVERAL)
     if not isinstance(entries, list) or len(entries) > desk.settings.max_responses:
         raise programs.BadRequest(f"responses must be a list of at most {desk.settings.max_responses} objects")
