@@ -59,7 +59,7 @@ OTHER_NAMES: Mapping[str, Mapping[str, Any]] = tomllib.loads(
 )
 """The names of other trainers: `settings`, with their names for each of ours; and `none`, with what replaces them."""
 NO_SHARES = {"lr": "Usual learning rates are about 1e-6 in RL and 1e-5 in SFT", "betas": "", "discount": ""}
-"""Settings of at most 1 that are no shares, with advice for a larger value."""
+"""Settings of at most 1 that are not shares, with advice for a larger value."""
 PLAIN_WORDS = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
@@ -351,7 +351,7 @@ def settings_meant(name: str, section: str, root: type[BaseModel]) -> list[str]:
 
 
 def _takes_a_value(path: Sequence[str], root: type[BaseModel]) -> bool:
-    """Return True for a setting that is no section: a value, a list or the column of a role."""
+    """Return True for a setting that is not a section: a value, a list or the column of a role."""
     above = [section for section in _follow(path[:-1], root)[1] if path[-1] in section.model_fields]
     if any(getattr(section, "keys_are_roles", False) for section in above):
         return True
