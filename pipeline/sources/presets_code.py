@@ -155,10 +155,12 @@ def mbpp(columns: Set[str], samples: Samples) -> Layout | None:
 
     def derive(values: Values) -> Derived:
         tests = texts_of(parse_structure(values.get("test_list")))
-        if not are_tests(tests):
+        # Assertions that are not valid Python stay: `vet_tests` drops the row, and a person may replace them.
+        has_tests = bool(tests) and (is_test_code(tests) or are_tests(tests))
+        if not has_tests and not text_of(values.get("test")):
             raise Unusable("missing_tests", f"the column test_list {why_no_tests(tests)}")
         setup = texts_of(values.get("test_imports")) + texts_of(values.get("test_setup_code"))
-        if prompt := text_of(read_prompt(values.get(text.column))[0]):
+        if (prompt := text_of(read_prompt(values.get(text.column))[0])) and tests:
             prompt = f"{prompt}\n\nYour code should pass this test:\n\n{tests[0]}"
         code = text_of(values.get("test")) or "\n".join([*setup, *tests])
         return Derived({"type": "asserts", "code": code}, prompt=prompt)
