@@ -41,8 +41,8 @@ from truegold.pipeline.tables.measured_flags import ILL_POSED_RULES, MEASURED
 from truegold.pipeline.tables.reasons import AskedModel
 
 FAULT = str(Fault.MISSING_CONDITION)
-NOBODY = IllPosedShares()
-"""A file of which nothing is known: a twentieth of its rows is ill-posed."""
+DEFAULT_SHARES = IllPosedShares()
+"""The shares of a file about which nothing is known: a twentieth of its rows is ill-posed."""
 
 
 def asked(ratio=None, at_least=None, verdict=FAULT):
@@ -56,7 +56,7 @@ KNOWN = AskedModel(0.05, {"faulty": 180, "sound": 20}, {"faulty": 20, "sound": 1
 """A model that was measured on 400 known problems, and finds nine tenths of the ill-posed ones."""
 
 
-def joined(votes=None, other=NOTHING_ELSE, wording=0.0, prior=NOBODY):
+def joined(votes=None, other=NOTHING_ELSE, wording=0.0, prior=DEFAULT_SHARES):
     """Return the posterior of a row of a source that nothing else is known of."""
     return join(votes, wording, other, "file", prior)
 
@@ -75,7 +75,7 @@ def test_one_source_makes_of_the_prior_what_it_is_worth():
 def test_votes_alone_say_what_they_said_before():
     votes = shares_of(0.8, 0.75)
     assert votes == pytest.approx((0.2, 0.2, 0.6))
-    for prior in (NOBODY, IllPosedShares(0.3)):
+    for prior in (DEFAULT_SHARES, IllPosedShares(0.3)):
         alone = joined(votes, prior=prior)
         assert (alone.suspicion, alone.ill_posed, alone.label_wrong) == pytest.approx((0.8, 0.2, 0.6))
     by_habit = joined(votes, wording=0.5)
@@ -139,7 +139,7 @@ def test_an_asked_model_that_was_not_measured_is_believed_a_little():
     assert expected == IllPosedShares(0.05, {})
     result = joined(other=OtherEvidence(asked=fault))
     assert result.ill_posed == pytest.approx(4.2 / 19 / (1 + 4.2 / 19), rel=1e-5)
-    claim = Claim(claim_fault(None, Witnesses(), fault, "file", NOBODY), 0.0, fault.claimed_log_ratio > 0)
+    claim = Claim(claim_fault(None, Witnesses(), fault, "file", DEFAULT_SHARES), 0.0, fault.claimed_log_ratio > 0)
     assert claim == Claim(pytest.approx(0.05), 0.0, False)
     assert choose_tier(result.suspicion, claim, Witnesses(), is_open=True) == "review"
 
@@ -231,7 +231,7 @@ def test_the_order_of_sources_changes_nothing_and_one_more_takes_nothing_away(lo
 def test_rules_wordings_doubts_and_an_unmeasured_model_drop_nothing(rules, wording, doubts, outcome, ratio, is_open):
     verdict = None if outcome == "none" else asked(ratio, verdict=FAULT if outcome == "faulty" else outcome)
     result = joined(None, OtherEvidence(rules, verdict, (doubts, 3, 4)), wording)
-    claim = Claim(claim_fault(None, Witnesses(), verdict, "file", NOBODY), 0.0, False)
+    claim = Claim(claim_fault(None, Witnesses(), verdict, "file", DEFAULT_SHARES), 0.0, False)
     suspicion = 0.0 if result is None else result.suspicion
     assert choose_tier(suspicion, claim, Witnesses(), is_open=is_open) != "drop"
 
@@ -281,7 +281,9 @@ SPLIT = Witnesses(20, 12.0, strong=8, strong_independent=5.0, strong_share=0.4)
 )
 def test_what_is_dropped(votes, verdict, witnesses, tier):
     claim = Claim(
-        claim_fault(votes, witnesses, verdict, "file", NOBODY), 0.0, bool(verdict and verdict.claimed_log_ratio > 0)
+        claim_fault(votes, witnesses, verdict, "file", DEFAULT_SHARES),
+        0.0,
+        bool(verdict and verdict.claimed_log_ratio > 0),
     )
     assert choose_tier(0.9, claim, witnesses, is_open=True) == tier
 
