@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
-from truegold.pipeline.config.base import PATTERN_SIGNS, ROUNDING, Filled, RunnerConfig, StageConfig, describe_mistakes
+from truegold.pipeline.config.base import PATTERN_SIGNS, ROUNDING, Filled, RunnerConfig, StageConfig
 from truegold.pipeline.config.engines import (
     ChatConfig,
     EngineConfig,
@@ -29,6 +29,7 @@ from truegold.pipeline.config.engines import (
     ServerEngineConfig,
     VllmEngineConfig,
 )
+from truegold.pipeline.config.mistakes import describe_mistakes
 from truegold.pipeline.config.sources import DemoSource, source_quotas
 from truegold.pipeline.config.stages import CurationConfig, ExportConfig, OpinionConfig, ProfileConfig, SelectConfig
 from truegold.pipeline.curation.plan import check_settings

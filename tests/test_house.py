@@ -43,7 +43,7 @@ HEAVY = {
 """Where packages may be imported that take seconds. (The doctor looks at DeepSpeed's accelerator; OpenRLHF
 and NeMo-RL read tensors.)"""
 
-CODE_LINES, FILES = 81_756, 508
+CODE_LINES, FILES = 81_755, 508
 """The size of the product: lines of code without blank lines, comments and docstrings, and files. A change that has to
 raise them says what for in its commit message."""
 STAGES = (

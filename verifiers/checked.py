@@ -13,9 +13,10 @@ from __future__ import annotations
 import numbers
 import os
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
+from itertools import chain
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -168,16 +169,12 @@ def _with_checks(function: Callable[P, R], label: str) -> Callable[P, R]:
     by_position = [each.name for each in parameters if each.kind is not Parameter.KEYWORD_ONLY]
     kinds: dict[str, _Kind] = {}
 
-    def named(args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-        yield from zip(by_position, args, strict=False)
-        yield from keywords.items()
-
     @wraps(function)
     def call(*args: P.args, **keywords: P.kwargs) -> R:
         if not kinds:
             # Annotations are read at the first call, when all modules are imported.
             kinds.update(_kinds_of(function))
-        for name, value in named(args, keywords):
+        for name, value in chain(zip(by_position, args, strict=False), keywords.items()):
             kind = kinds.get(name)
             if kind is None or type(value) in kind.exact:
                 continue

@@ -50,7 +50,7 @@ class PlainGroup(TyperGroup):
             return super().invoke(ctx)
         except UsageError as error:
             if "pydantic" in sys.modules:  # Otherwise the words are Typer's own.
-                from truegold.pipeline.config.base import plain_words
+                from truegold.pipeline.config.mistakes import plain_words
 
                 error.message = plain_words(error.message)
             if (asked := sys.argv[1:2]) and "No such command" in error.message and asked[0] in OTHER_NAMES:

@@ -63,7 +63,7 @@ def describe_extra(words: Sequence[str]) -> str | None:
 
 def _settings_meant(name: str, command: str) -> list[str]:
     from truegold.flows.config import RunConfig
-    from truegold.pipeline.config.base import settings_meant
+    from truegold.pipeline.config.mistakes import settings_meant
 
     section = "vet_tests" if command == "testcases" else command
     settings = settings_meant(name, section, RunConfig)

@@ -203,7 +203,7 @@ def push(
     """Send a run's trained model to the Hugging Face hub, with a card."""
     from pydantic import ValidationError
 
-    from truegold.pipeline.config.base import describe_mistakes
+    from truegold.pipeline.config.mistakes import describe_mistakes
     from truegold.pipeline.tables.run_files import read_manifest, read_resolved
     from truegold.train.config.models import PushConfig
     from truegold.train.model.hub import gather_model_card, render_model_card

@@ -50,7 +50,7 @@ import polars as pl
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
-from truegold.pipeline.config.base import describe_mistakes
+from truegold.pipeline.config.mistakes import describe_mistakes
 from truegold.pipeline.config.sources import Columns
 from truegold.pipeline.config.stages import CurationConfig, FlagConfig, ReportConfig
 from truegold.pipeline.curation.plan import curation_stages, flagging_stages, last_flagging

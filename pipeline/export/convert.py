@@ -33,7 +33,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
-from truegold.pipeline.config.base import plain_words
+from truegold.pipeline.config.mistakes import plain_words
 from truegold.pipeline.config.sources import FileSource
 from truegold.pipeline.export.card import FOLDER, NOT_STATED, cut_phrases, write_head
 from truegold.pipeline.export.completions import (

@@ -38,8 +38,7 @@ from truegold.pipeline.config.sources import FileSource, HubSource, ListedFile, 
 from truegold.pipeline.config.stages import PartsConfig
 from truegold.pipeline.ingest.source_facts import as_json, find_source_facts
 from truegold.pipeline.near.arrays import OnDisk
-from truegold.pipeline.running.disk import written_aside
-from truegold.pipeline.running.part_files import table_parts
+from truegold.pipeline.running.disk import table_parts, written_aside
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.sources.columns import Layout

@@ -33,7 +33,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from truegold.pipeline.config.base import plain_words
+from truegold.pipeline.config.mistakes import plain_words
 from truegold.pipeline.config.stages import SettleConfig
 from truegold.pipeline.report.page_rows import whole_texts
 from truegold.pipeline.review.decisions import MAX_GOLD, MAX_NOTE, Decision, DecisionKind

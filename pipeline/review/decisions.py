@@ -23,7 +23,7 @@ from pathlib import Path
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from truegold.pipeline.config.base import plain_words
+from truegold.pipeline.config.mistakes import plain_words
 from truegold.pipeline.running.disk import digest_json
 from truegold.verifiers import InputError
 

@@ -1,4 +1,5 @@
-"""Helpers for files: atomic writes, digests, JSON Lines that a killed process left incomplete, and clear disk errors.
+"""Helpers for files: atomic writes, digests, parts of tables, JSON Lines that a killed process left incomplete, and
+clear disk errors.
 
     with written_aside(path) as aside: ...    writes PATH.tmp, and renames it to PATH at the end
     DigestCache(path).path(folder)            returns 32 hex digits for a folder, cached by size and modification time
@@ -6,6 +7,12 @@
 
 The digest of a folder, such as a checkpoint, covers only the size, head and tail of files above `SAMPLED_ABOVE` bytes.
 Reading 140 GB of weights takes longer than the stage that the cache saves. Data files are read as a whole.
+
+A table is a single file, or a folder with a file for each part. Polars, pandas and PyArrow read both forms by the path
+`clean/rows.parquet`. They read parts in the order of their names, so that rows always have the same order:
+
+    clean/rows.parquet                       a table in a single file
+    clean/rows.parquet/part-00000.parquet    the first part of a table in several parts
 """
 
 from __future__ import annotations
@@ -15,6 +22,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +30,8 @@ from typing import Any
 
 from truegold.verifiers import ConfigError, SetupError, TruegoldError
 
+PARTS = "part-*.parquet"
+"""The names of the files of a table in parts."""
 _FULL = re.compile(r"no space left|disk (?:is )?full|disk quota exceeded|requested and \d+ written", re.IGNORECASE)
 """Messages about a full disk from libraries without error numbers, such as numpy: `100 requested and 40 written`."""
 
@@ -270,3 +280,23 @@ class DigestCache:
         files = sorted(p for p in path.rglob("*") if p.is_file()) if path.exists() else matching_files(path)
         names = [str(p.relative_to(path)) if path.exists() else str(p) for p in files]
         return digest_json([[name, self.file(p, sample_large=True)] for name, p in zip(names, files, strict=True)])
+
+
+def table_parts(table: Path) -> list[Path]:
+    """Return the files of a table in order. For a single file or a missing table, return the path itself."""
+    return sorted(table.glob(PARTS)) if table.is_dir() else [table]
+
+
+def part_path(table: Path, index: int, parts: int) -> Path:
+    """Return the path of one part of a table."""
+    return table if parts == 1 else table / f"part-{index:05d}.parquet"
+
+
+def make_room(table: Path, parts: int) -> None:
+    """Make the folder for a table of several parts. Delete an earlier table that had the other form."""
+    if parts == 1 and table.is_dir():
+        shutil.rmtree(table)
+    elif parts > 1:
+        if table.is_file():
+            table.unlink()
+        table.mkdir(exist_ok=True)

@@ -37,8 +37,7 @@ import orjson
 import pyarrow.parquet as pq
 from pydantic import BaseModel
 
-from truegold.pipeline.running.disk import digest_json, write_whole
-from truegold.pipeline.running.part_files import make_room, part_path, table_parts
+from truegold.pipeline.running.disk import digest_json, make_room, part_path, table_parts, write_whole
 from truegold.pipeline.running.progress import NullProgress, Progress
 from truegold.pipeline.running.stage import SCRATCH, StageReport
 from truegold.pipeline.running.workers import WorkerKilled, map_in_workers

@@ -29,8 +29,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from truegold.pipeline.rates import Component
-from truegold.pipeline.running.disk import written_aside
-from truegold.pipeline.running.part_files import make_room, part_path, table_parts
+from truegold.pipeline.running.disk import make_room, part_path, table_parts, written_aside
 from truegold.verifiers.conversation import Message, write_out
 
 ARROW_TYPES: dict[Any, pa.DataType] = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}

@@ -10,7 +10,7 @@ from command_line import run_command
 
 from truegold.flows.config import RunConfig, load_config
 from truegold.flows.plan import plan
-from truegold.pipeline.config.base import OTHER_NAMES, settings_meant
+from truegold.pipeline.config.mistakes import OTHER_NAMES, settings_meant
 from truegold.pipeline.running.stage_table import Phase
 from truegold.verifiers import ConfigError, TruegoldError
 

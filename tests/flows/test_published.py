@@ -20,7 +20,7 @@ from s3_server import s3_server
 from truegold.flows import published as publishing
 from truegold.flows.config import RunConfig, validate_config
 from truegold.flows.published import PublishedRun, published
-from truegold.pipeline.running.part_files import part_path
+from truegold.pipeline.running.disk import part_path
 from truegold.pipeline.running.stage import RECORD
 from truegold.pipeline.tables.rows import read_rows, write_rows
 from truegold.verifiers import ConfigError, SetupError

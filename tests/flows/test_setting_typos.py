@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from tables import rows
 
 from truegold.flows.config import RunConfig, validate_config
-from truegold.pipeline.config.base import _models_in, _type_of
+from truegold.pipeline.config.mistakes import _models_in, _type_of
 from truegold.verifiers import ConfigError
 
 LISTED = ("against", "temperature_bands", "advantage_bands", "terms", "target", "corrections")

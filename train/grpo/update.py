@@ -16,7 +16,7 @@ import torch
 from pydantic import ValidationError
 from torch import Tensor
 
-from truegold.pipeline.config.base import plain_words
+from truegold.pipeline.config.mistakes import plain_words
 from truegold.train import objective
 from truegold.train.config.objective import ObjectiveConfig
 from truegold.train.model.distributed import all_sum, gathered
